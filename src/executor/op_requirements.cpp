@@ -19,7 +19,7 @@ bool is_whole(double value) {
 void require_inside(const program::Fill& op) {
   std::uint64_t last = 0;
   for (std::size_t d = 0; d < op.shard.extents.size(); ++d) {
-    if (op.shard.extents[d] == 0) return;  // nothing to fill
+    if (op.shard.extents[d] == 0) return;  // the shard is empty
     last += (op.shard.extents[d] - 1) * op.shard.local[d];
   }
   if (last < op.dst.count) return;
@@ -38,7 +38,7 @@ void require_exponent(const program::Fill& op, DType type) {
                                 program::name(type), op.exponent, least, most));
 }
 
-/// Throws base::Error if an operand that the op writes overlaps another operand.
+/// Throws base::Error if an operand that the op writes overlaps another operand of the op.
 template <class Op>
 void require_apart(const Arguments<Op>& call) {
   program::for_each_operand(call.op, [&](const auto& a, std::size_t number_a) {
@@ -54,7 +54,7 @@ void require_apart(const Arguments<Op>& call) {
   });
 }
 
-/// Throws base::Error if the op uses the slice and the slice does not have `count` elements.
+/// Throws base::Error if the slice is used (it has a buffer) and does not have `count` elements.
 void require_count(const program::Slice& slice, std::uint64_t count, const char* name) {
   if (slice.buffer == program::no_buffer || slice.count == count) return;
   throw base::Error(fmt::format("{} has {} elements; it should have {}", name, slice.count, count));

@@ -15,15 +15,15 @@
 #include "program/op.hpp"
 #include "program/operands.hpp"
 
-/// Checks that ops meet the requirements of both executors, adds the op's name to errors, and looks
-/// up operands.
+/// Checks what the host and the CUDA executor both require of ops, puts the op's name into error
+/// messages, and looks up operands.
 namespace isoscale::executor {
 
 /// Returns a description such as "op 17, gemm (forward, layer 3, microbatch 1)".
 [[nodiscard]] std::string describe(const program::Op& op, std::uint32_t index);
 
-/// Returns the result of `work`. If it throws base::Error, the error is thrown again with the op's
-/// name in front of its message.
+/// Calls `work` and returns its result. If `work` throws base::Error, throws the error again with
+/// the op's name in front of its message.
 template <class Work>
 auto naming(const program::Op& op, std::uint32_t index, const Work& work) {
   try {
@@ -39,7 +39,7 @@ auto naming(const program::Op& op, std::uint32_t index, const Work& work) {
   return {.origin = program::fill_origin(op.key), .range = op.range, .one_in = op.one_in};
 }
 
-/// An operand's name, the types that the op allows for it, and its type.
+/// An operand's name, the element types that the op allows for it, and the type that it has.
 struct TypedOperand {
   const char* name = "";
   program::Elements elements = program::Elements::any;
@@ -50,8 +50,9 @@ struct TypedOperand {
 [[nodiscard]] program::DType common_type(program::OpKind kind,
                                          const std::vector<TypedOperand>& operands);
 
-// require_possible() throws base::Error if an op has values that its type cannot represent, or
-// operands whose sizes or positions do not fit together. Other kinds of ops have no such demands.
+// require_possible() throws base::Error if an op has a value that its element type cannot
+// represent, or operands whose sizes or positions do not fit together. Only the kinds of ops listed
+// here can have such errors.
 void require_possible(const Arguments<program::Fill>& call);
 void require_possible(const Arguments<program::Add>& call);
 void require_possible(const Arguments<program::Update>& call);
@@ -62,7 +63,7 @@ void require_possible(const Arguments<program::Rows>& call);
 template <class Op>
 void require_possible(const Arguments<Op>& /*call*/) {}
 
-/// Throws base::Error if the op has no buffer for an operand that it needs.
+/// Throws base::Error if an operand that the op needs has no buffer.
 template <class Op>
 void require_complete(const Op& op) {
   program::for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
@@ -72,10 +73,10 @@ void require_complete(const Op& op) {
   });
 }
 
-/// Returns an op with the addresses of its operands. For a Fill, the base of its shard becomes the
-/// global index at which this rank's shard begins. Calls accept(operand, slice), which throws
-/// base::Error if the device cannot use the operand. Also throws base::Error if the op is
-/// malformed.
+/// Returns an op with the addresses of its operands on this rank. In a Fill, the base of the shard
+/// is replaced by the index, in the whole tensor, of this rank's first element. `accept(operand,
+/// slice)` is called for each operand, and throws base::Error if the device cannot use it. Also
+/// throws base::Error if the op itself is malformed.
 template <class Op, class Accept>
 [[nodiscard]] Arguments<Op> arguments_of(const Resolver& resolver, const Op& op,
                                          const Accept& accept) {
@@ -99,7 +100,8 @@ template <class Op, class Accept>
   return call;
 }
 
-/// Returns the copy that an op makes. Throws the same errors as arguments_of().
+/// Returns the addresses and strides of the copy that a Copy op makes. Throws the same errors as
+/// arguments_of().
 [[nodiscard]] StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op);
 
 }  // namespace isoscale::executor

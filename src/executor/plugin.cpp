@@ -27,8 +27,8 @@ std::string dl_problem() {
 }
 
 PluginSearch open_file(const fs::path& file) {
-  // RTLD_NOW finds missing libraries here and not in the middle of a run; RTLD_LOCAL keeps the
-  // plugin's symbols from being used by other libraries of the process.
+  // With RTLD_NOW, missing libraries are found here and not in the middle of a run. RTLD_LOCAL
+  // hides the plugin's symbols from other libraries of the process.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return refused(

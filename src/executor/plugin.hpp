@@ -13,8 +13,8 @@
 #include "executor/executor.hpp"
 #include "settings/run_config.hpp"
 
-/// Loads executors from shared objects when a run asks for one, so that the program itself does
-/// not link the libraries of a device.
+/// Loads the executor of a device from a shared object when a run asks for the device, so that the
+/// program itself does not link the device's libraries.
 namespace isoscale::executor {
 
 /// The options of the CUDA executor.
@@ -23,42 +23,45 @@ struct CudaOptions {
   settings::ShareGpu share = settings::ShareGpu::no;
   settings::Graph graph = settings::Graph::off;
   settings::Nvtx nvtx = settings::Nvtx::off;
-  units::Seconds communicator_timeout{120};  ///< to make one communicator; 0: no limit
-  /// The assumed time that a stream needs to mark the start of an op in host memory. Only so many
-  /// ops are marked that marks take at most 0.5% of a section's time (choose_marks() in
-  /// cuda/stream_words.hpp). 0: every op is marked; absent: no op is marked.
+  /// Limit on the creation of one communicator; 0: no limit.
+  units::Seconds communicator_timeout{120};
+  /// The time that a GPU stream is assumed to need for a mark, a write to host memory that shows
+  /// that an op has started. Fewer ops are marked if marks would otherwise take more than 0.5% of a
+  /// section's time (choose_marks() in cuda/stream_words.hpp). 0: every op is marked. Absent: no op
+  /// is marked.
   std::optional<units::Seconds> mark_cost{1e-6};
-  std::vector<GemmChoice> known_algorithms;  ///< used instead of timing candidates
+  /// GEMM algorithms of an earlier run, used for their shapes instead of timing all candidates.
+  std::vector<GemmChoice> known_algorithms;
 };
 
 /// The functions that a plugin provides to the core. `fingerprint` must stay the first member,
 /// since the core compares it before it uses any other member.
 struct PluginTable {
   const char* fingerprint;
-  /// Returns the reason why this machine cannot play on the device, in one sentence with the fix;
-  /// "" if it can.
+  /// Returns one sentence with the reason why this machine cannot play programs on the device, and
+  /// what to do about it; "" if it can.
   std::string (*problem)();
-  /// Makes the executor. Collective over `world`; throws base::UsageError if a rank finds no GPU
-  /// for itself.
+  /// Makes the executor. Collective over `world`. Throws base::UsageError if there is no GPU for
+  /// one of the ranks.
   std::unique_ptr<Executor> (*make)(const CudaOptions& options, const comm::Communicator& world);
 };
 /// The name of the only symbol that a plugin exports: `extern "C" const PluginTable*
 /// isoscale_plugin()`.
 inline constexpr const char* plugin_entry = "isoscale_plugin";
 
-/// Returns the fingerprint of the version and of every header on which core and plugin must agree.
-/// It is the same in both if they come from one build.
+/// Returns a text computed from the version and from every header that core and plugin share. It is
+/// the same in both if they come from one build.
 [[nodiscard]] std::string_view core_fingerprint();
 
-/// The table of an open plugin, or the reason why there is none. A plugin is never closed, since
+/// The table of a loaded plugin, or the reason why there is none. A plugin is never unloaded, since
 /// objects of its types may exist until the process ends.
 struct PluginSearch {
   const PluginTable* table = nullptr;  ///< null: there is no plugin
-  std::string problem;                 ///< one sentence with the fix; "" if there is a plugin
+  std::string problem;  ///< one sentence that also says what to do; "" if there is a plugin
 };
 
-/// Opens the first file that exists under the name `file_name` in `folders`, and checks its
-/// fingerprint.
+/// Looks for the file `file_name` in `folders`, in this order, opens the first that exists, and
+/// checks its fingerprint.
 [[nodiscard]] PluginSearch open_plugin(std::string_view file_name,
                                        const std::vector<std::filesystem::path>& folders);
 /// Opens libisoscale_cuda.so beside the program, or else in ../lib.

@@ -13,11 +13,12 @@
 #include "executor/executor.hpp"
 #include "program/program.hpp"
 
-/// Determines which communicators, transports and memory placement a point's programs and options
-/// require of a device.
+/// Determines what a point's programs and options require of a device: communicators, transports,
+/// and the place of memory.
 namespace isoscale::executor {
 
-/// Calls visit(op, payload) for each op of one kind in a program, setup first.
+/// Calls visit(op, payload) for each op of one kind in all sections of a program; the setup section
+/// comes first.
 template <class Kind, class Visit>
 void for_each_op(const program::RankProgram& program, const Visit& visit) {
   for (const program::Program* section : program.sections()) {
@@ -26,7 +27,7 @@ void for_each_op(const program::RankProgram& program, const Visit& visit) {
     }
   }
 }
-/// Calls visit(op, payload) for each op of one kind, Collective or Exchange, that uses
+/// Calls visit(op, payload) for each op of the kind Collective or Exchange that uses
 /// Transport::symmetric.
 template <class Kind, class Visit>
 void for_each_symmetric(const program::RankProgram& program, const Visit& visit) {
@@ -35,13 +36,13 @@ void for_each_symmetric(const program::RankProgram& program, const Visit& visit)
   });
 }
 
-/// All communication in the programs of a set. It depends on the set alone, so it is the same on
-/// all ranks.
+/// The communicators that the programs of a set need. They depend on the set alone, so all ranks
+/// compute the same.
 struct CommunicationNeeds {
   /// The (axes, stream) pairs of collectives. Each pair has its own communicator, so that two
   /// streams never use the same communicator for collectives.
   std::set<std::pair<mesh::AxisSet, program::StreamId>> collectives;
-  /// For each axis with exchanges: the offsets from sender to receiver of the messages along it.
+  /// For each axis along which messages are sent: all offsets from sender to receiver.
   std::map<mesh::Axis, std::set<std::int32_t>> exchanges;
 };
 [[nodiscard]] CommunicationNeeds communication_needs(const program::ProgramSet& set);
@@ -49,18 +50,18 @@ struct CommunicationNeeds {
 /// True if any op of any rank uses Transport::symmetric.
 [[nodiscard]] bool uses_symmetric(const program::ProgramSet& set);
 
-/// Throws Unsupported with Description::symmetric_problem if programs use Transport::symmetric and
-/// the device has that problem. Throws base::Error if an op with Transport::symmetric uses a buffer
-/// outside Space::symmetric.
+/// Throws Unsupported if a program uses Transport::symmetric and the device cannot
+/// (Description::symmetric_problem). Throws base::Error if an op with Transport::symmetric uses a
+/// buffer outside Space::symmetric.
 void require_transports(const program::ProgramSet& set, const Description& device);
 
 /// Throws Unsupported if `options` choose an algorithm or protocol for collectives, or ask for
-/// registered memory. The message names the device by `name`.
+/// registered communication buffers. `name` is the device's name for the message.
 void require_usual_communication(const SessionOptions& options, std::string_view name);
-/// Throws Unsupported if `options` inject faults. The message names the device by `name`.
+/// Throws Unsupported if `options` inject faults. `name` is the device's name for the message.
 void require_no_faults(const SessionOptions& options, std::string_view name);
 /// Calls `work`. If the options name a NUMA node, host memory that `work` allocates comes from this
-/// node; throws Unsupported if it cannot.
+/// node; throws Unsupported if that is impossible.
 void on_numa_node(const SessionOptions& options, const std::function<void()>& work);
 
 }  // namespace isoscale::executor

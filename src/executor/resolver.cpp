@@ -17,7 +17,8 @@ std::uint64_t total(const std::vector<std::uint64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
-/// Checks the sizes of a collective against its group, and sets its counts.
+/// Sets the counts in `data` from the slices of a collective, and checks that they fit the size of
+/// the group.
 void set_counts(const program::Collective& op, CollectiveData& data) {
   const auto require = [&](const program::Slice& slice, std::uint64_t count, const char* what) {
     if (slice.buffer != program::no_buffer && slice.count == count) return;
@@ -121,8 +122,8 @@ std::size_t Resolver::element_size(const program::Slice& slice) const {
 }
 
 StridedCopy merged(StridedCopy copy) {
-  // Rows that are contiguous on both sides are merged into one row; contiguous matrices are then
-  // merged in the same way.
+  // If the rows of a matrix are contiguous in source and destination, they become one row. If the
+  // matrices of the batch are then contiguous, too, they become one in the same way.
   if (copy.rows == 1 || (copy.src_row == copy.row_bytes && copy.dst_row == copy.row_bytes)) {
     copy.row_bytes *= copy.rows;
     copy.rows = copy.batch;

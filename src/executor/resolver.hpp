@@ -16,17 +16,17 @@ namespace isoscale::executor {
 
 using ArenaPointers = std::array<std::byte*, program::space_count>;
 
-/// Looks up the addresses, types and spaces of slices. All look-ups throw base::Error if a slice
-/// names a buffer that does not exist; those of addresses also if the slice lies outside its buffer
-/// or the buffer outside its arena.
+/// Looks up the addresses, types and spaces of slices. Every function throws base::Error if a slice
+/// names a buffer that does not exist. Functions that return an address also throw it if the slice
+/// lies outside its buffer, or the buffer outside its arena.
 class Resolver {
  public:
   Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
            const ArenaPointers& arenas);
 
   [[nodiscard]] std::byte* address(const program::Slice& slice) const;
-  /// Returns the address of a slice whose elements have `bytes` bytes in total; throws base::Error
-  /// if they have more or fewer.
+  /// Returns the address of a slice whose elements must have `bytes` bytes in total; throws
+  /// base::Error if they have not.
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
   /// Returns the address of a slice; null for a slice without a buffer.
   [[nodiscard]] std::byte* address_or_null(const program::Slice& slice) const;
@@ -50,7 +50,8 @@ class Resolver {
   ArenaPointers arenas_;
 };
 
-/// The place of an operand on one rank; data is null if the op does not use the operand.
+/// The address and type of an operand on one rank; `data` is null if the op does not use the
+/// operand.
 struct OperandAt {
   std::byte* data = nullptr;
   program::DType type = program::DType::f32;
@@ -59,36 +60,38 @@ struct MatrixAt : OperandAt {
   std::uint64_t row_stride = 0, batch_stride = 0;  ///< in elements
 };
 
-/// Tells if an Adam update advances its powers (beta1^t and beta2^t in memory) from t - 1 to t. In
-/// each play, only the first update that uses the same powers does.
+/// Tells if an Adam update advances the powers beta1^t and beta2^t, which are kept in memory, from
+/// t - 1 to t. Several updates may use the same powers; in each play only the first of them
+/// advances these.
 enum class Powers : std::uint8_t { advance, keep };
 
-/// The arguments that an op needs on one rank besides its operands.
+/// Arguments that some ops need on one rank besides their operands; most ops need none.
 template <class Op>
 struct FurtherArguments {};
 template <>
 struct FurtherArguments<program::Update> {
   Powers powers = Powers::keep;
 };
-/// Used only on a GPU: `largest` is a word of device memory that only this op uses. Its kernels
-/// store the largest magnitude of the source there, as the bits of an f32.
+/// The CUDA executor's argument for a Cast: `largest` is a word of device memory that only this op
+/// uses. Its kernels store the largest magnitude of the source there, as the bits of an f32.
 template <>
 struct FurtherArguments<program::Cast> {
   unsigned* largest = nullptr;
 };
-/// Used only on a GPU: `from` is a copy of Rows::from in device memory.
+/// The CUDA executor's argument for Rows: a copy of Rows::from in device memory.
 template <>
 struct FurtherArguments<program::Rows> {
   const std::uint32_t* from = nullptr;
 };
 
-/// An op with all addresses and types that it needs on one rank. `call[&Norm::x]` returns the place
-/// of an operand, as a MatrixAt if the operand is a matrix.
+/// An op with all addresses and types that it needs on one rank. For example, `call[&Norm::x]`
+/// returns where operand x is: a MatrixAt if the operand is a matrix, else an OperandAt.
 template <class Op>
 struct Arguments : FurtherArguments<Op> {
   Op op{};
-  program::DType type = program::DType::f32;  ///< common type of the operands that have one
-  std::array<OperandAt, program::operand_count<Op>> operands{};  ///< as in the operand table
+  program::DType type = program::DType::f32;  ///< the type that the op's operands have in common
+  /// The operands, in the order of the op's operand table.
+  std::array<OperandAt, program::operand_count<Op>> operands{};
 
   [[nodiscard]] MatrixAt operator[](program::Matrix Op::*member) const {
     const program::Matrix& matrix = op.*member;
@@ -115,10 +118,12 @@ struct StridedCopy {
   std::size_t row_bytes = 0, rows = 0, batch = 0;
   std::size_t src_row = 0, src_batch = 0, dst_row = 0, dst_batch = 0;
 };
-/// Returns the same copy with contiguous rows and matrices merged, as far as the strides allow.
+/// Returns an equal copy with fewer, longer rows: contiguous rows and matrices are merged as far as
+/// the strides allow.
 [[nodiscard]] StridedCopy merged(StridedCopy copy);
 
-/// A collective on one rank: the addresses and type of its data, with counts that fit its group.
+/// A collective op on one rank: the addresses, the type and the counts of its data. The counts have
+/// been checked against the size of the group.
 struct CollectiveData {
   std::uint64_t members = 1;  ///< number of ranks in the group
   std::uint64_t me = 0;       ///< this rank's position in the group
@@ -127,10 +132,12 @@ struct CollectiveData {
   std::size_t element = 1;       ///< bytes per element
   std::byte* send = nullptr;     ///< null if this rank sends nothing
   std::byte* receive = nullptr;  ///< null if this rank receives nothing
-  /// The number of elements: of the whole data for all_reduce, reduce and broadcast; of one
-  /// member's part for other kinds; 0 for a barrier and an uneven all_to_all.
+  /// The number of elements. For all_reduce, reduce and broadcast it is that of the whole data, for
+  /// a barrier and an all_to_all with unequal parts 0, for all other kinds that of one member's
+  /// part.
   std::uint64_t count = 0;
-  /// The number of elements that an all_to_all sends to all members and receives from all members.
+  /// For an all_to_all: the elements that this rank sends to all members, and those that it
+  /// receives.
   std::uint64_t sent = 0, received = 0;
 
   [[nodiscard]] std::byte* part(std::byte* base, std::uint64_t member) const {
@@ -138,9 +145,9 @@ struct CollectiveData {
   }
 };
 
-/// Returns the addresses, type and counts of a collective for this rank. Throws base::Error if it
-/// has no data, if sent and received elements differ in type, if the root is not in the group, or
-/// if a count does not fit the group (the error then gives the count that it should be).
+/// Returns the addresses, type and counts of a collective on this rank. Throws base::Error if the
+/// op has no data, if sent and received elements differ in type, if the root is not in the group,
+/// or if a count does not fit the group (the message then gives the right count).
 [[nodiscard]] CollectiveData resolve(const Resolver& resolver, const program::Collective& op);
 
 }  // namespace isoscale::executor

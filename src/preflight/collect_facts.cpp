@@ -36,8 +36,8 @@ void add_shared_memory(CheckedNode& node, const fs::path& root) {
   node.shm_free = block * static_cast<double>(about.f_bavail);
 }
 
-/// Adds to each GPU its Xids (error codes of the driver) in the kernel's log. A GPU that no message
-/// names gets an empty list.
+/// Adds to each GPU the Xids (error codes of NVIDIA's driver) that the kernel's log reports for it.
+/// A GPU without such messages gets an empty list.
 void add_xids(std::vector<GpuFacts>& gpus, const fs::path& root) {
   if (gpus.empty()) return;
   const std::optional<std::string> log = kernel_log(root);
@@ -59,8 +59,9 @@ void add_gpus(CheckedNode& node, const FactSources& sources) {
   node.gpus_lost = found.lost;
 }
 
-/// Adds facts about the paths of data between devices: access control (ACS), the IOMMU, and support
-/// for GPUDirect RDMA.
+/// Adds facts about the paths that data takes between devices: whether access control services
+/// (ACS) redirect it, whether an IOMMU translates addresses, and whether GPUDirect RDMA is
+/// supported.
 void add_paths(CheckedNode& node, const FactSources& sources) {
   std::vector<fs::path> functions;
   for (const GpuFacts& gpu : node.gpus.value_or(std::vector<GpuFacts>{})) {
@@ -77,8 +78,8 @@ void add_paths(CheckedNode& node, const FactSources& sources) {
   node.dmabuf = has_dmabuf(sources.root);
 }
 
-/// Reads "Max locked memory   8388608   8388608   bytes" from proc/self/limits; the first number is
-/// the limit in force.
+/// Reads the limit of locked memory from proc/self/limits: "Max locked memory   8388608   8388608
+/// bytes". The first of the two numbers is the limit in force.
 void add_locked_memory(CheckedRank& rank, const fs::path& root) {
   constexpr std::string_view line = "Max locked memory", no_limit = "unlimited";
   const std::optional<std::string> limits =
@@ -91,7 +92,7 @@ void add_locked_memory(CheckedRank& rank, const fs::path& root) {
   if (!rank.locked_memory_unlimited) rank.locked_memory_limit = machine::leading_number(value);
 }
 
-/// Returns the names of the NCCL variables whose value is a file that does not exist.
+/// Returns the names of those NCCL variables that hold the path of a file which does not exist.
 std::vector<std::string> missing_files(const FactSources& sources) {
   constexpr std::array<const char*, 4> names{"NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_CONF_FILE",
                                              "NCCL_NET_PLUGIN"};

@@ -17,8 +17,8 @@
 #include "results/records/stored_values.hpp"
 #include "units/quantity.hpp"
 
-/// Lists the fields of a struct of facts by name, once for both writing and reading them as JSON.
-/// The macro must be used in the struct's namespace.
+/// Lists the fields of a struct of facts by name. The one list serves both to write the struct as
+/// JSON and to read it. The macro must be used in the struct's namespace.
 #define ISOSCALE_FACTS(Type, ...)                                                \
   template <class Struct, class Act>                                             \
     requires std::same_as<std::remove_const_t<Struct>, Type>                     \
@@ -27,8 +27,8 @@
   }
 #define ISOSCALE_ACT_ON_FACT(member) act(#member, facts.member);
 
-/// Writes structs of facts as JSON, and reads them. A field is left out if its fact is absent or
-/// has its default value.
+/// Writes structs of facts as JSON, and reads them. A field is left out if its value is absent or
+/// the default.
 namespace isoscale::preflight {
 
 template <class T>
@@ -37,7 +37,7 @@ concept Facts = requires(T& facts) { for_each_fact(facts, [](const char*, const 
 template <class T>
 nlohmann::json json_of(const std::vector<T>& values);
 
-/// Returns a value as JSON; null means that the value is absent. Fields that have their default
+/// Returns a value as JSON; null for an absent value. In objects, fields that have their default
 /// value are left out.
 template <class T>
 nlohmann::json json_of(const T& value) {
@@ -84,8 +84,8 @@ void read_facts(std::vector<T>& values, const nlohmann::json& from);
 template <class T>
 void read_facts(std::map<std::string, T>& values, const nlohmann::json& from);
 
-/// Reads a value that json_of() wrote. Throws base::Error or json::exception if the JSON has
-/// another type or its number is out of range.
+/// Reads a value that json_of() wrote. Throws base::Error or json::exception if the JSON is not of
+/// the value's type, or if a number is out of the type's range.
 template <class T>
 void read_facts(T& value, const nlohmann::json& from) {
   if constexpr (Facts<T>) {
@@ -100,7 +100,7 @@ void read_facts(T& value, const nlohmann::json& from) {
     read_facts(bytes, from);
     value = T{bytes};
   } else {
-    // The JSON library itself would convert any number to an integer.
+    // The JSON library would silently convert any number to an integer, so it is checked here.
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       results::require(is_integer<T>(from), "facts: a whole number of its type is expected");
     }

@@ -29,8 +29,8 @@ std::optional<int> ask_int(int (*function)(Device, unsigned*), Device device) {
   return value ? std::optional{static_cast<int>(*value)} : std::nullopt;
 }
 
-/// Returns the number of memory pages that were retired for one cause. Only older GPUs retire
-/// pages; newer ones remap rows.
+/// Returns the number of memory pages that were retired for one cause; absent if unknown. Only
+/// older GPUs retire faulty pages; newer GPUs replace faulty rows by spare ones.
 std::optional<std::int64_t> retired_pages(const Functions& nvml, Device device, int cause) {
   std::array<unsigned long long, 64> addresses{};  // the most pages that a GPU can retire
   auto count = static_cast<unsigned>(addresses.size());
@@ -40,8 +40,8 @@ std::optional<std::int64_t> retired_pages(const Functions& nvml, Device device, 
   return count;
 }
 
-/// Returns the names of the throttle reasons in an answer of
-/// nvmlDeviceGetCurrentClocksEventReasons. The reason "idle" is left out.
+/// Returns the names of the reasons that nvmlDeviceGetCurrentClocksEventReasons gives, as bits, for
+/// a reduced clock. The reason "idle" is left out.
 std::vector<std::string> names_of_throttle_reasons(unsigned long long bits) {
   struct Reason {
     unsigned long long bit;
@@ -83,13 +83,13 @@ void add_health(GpuFacts& gpu, const Functions& nvml, Device device) {
 }
 
 std::optional<std::vector<std::int64_t>> processes_on(const Functions& nvml, Device device) {
-  constexpr unsigned at_first = 64, at_most = 1U << 16U;  // numbers of processes
+  constexpr unsigned at_first = 64, at_most = 1U << 16U;  // room for this many processes
   if (nvml.compute_processes == nullptr) return std::nullopt;
   std::vector<nvml::ProcessInfo> found(at_first);
   auto count = static_cast<unsigned>(found.size());
   int answer = nvml.compute_processes(device, &count, found.data());
   if (answer == nvml::insufficient_size && count <= at_most) {
-    found.resize(count + at_first);  // more processes may start meanwhile
+    found.resize(count + at_first);  // more processes may start before NVML is asked again
     count = static_cast<unsigned>(found.size());
     answer = nvml.compute_processes(device, &count, found.data());
   }
@@ -99,7 +99,7 @@ std::optional<std::vector<std::int64_t>> processes_on(const Functions& nvml, Dev
   return pids;
 }
 
-/// Returns the name of a value of NVML; absent if the table does not have it.
+/// Returns the name of an NVML value; absent if the table `names` does not have the value.
 template <class Value, std::size_t size>
 std::optional<std::string> name_in(const std::array<std::pair<Value, const char*>, size>& names,
                                    Value value) {
@@ -138,7 +138,7 @@ GpuFacts ask_gpu(const Functions& nvml, Device device) {
   if (gpu.nvlink_peers)
     std::ranges::transform(*gpu.nvlink_peers, gpu.nvlink_peers->begin(), sysfs_bus_id);
   gpu.vbios = ask_text(nvml.vbios, device);
-  // The clock that users set is the graphics clock, which the SMs follow.
+  // Users set the graphics clock, and the clock of the SMs follows it.
   gpu.sm_clock_application = ask_clock(nvml.application_clock, device, nvml::graphics_clock);
   gpu.power_limit_default = ask_power(nvml.power_limit_default, device);
   add_health(gpu, nvml, device);
@@ -151,7 +151,7 @@ GpuFacts ask_gpu(const Functions& nvml, Device device) {
   return gpu;
 }
 
-/// Asks NVML about all GPUs. If NVML cannot count them, `found` stays empty.
+/// Adds all GPUs that NVML lists to `found`. If NVML cannot count them, `found` is not changed.
 void ask_all(FoundGpus& found, const Functions& nvml) {
   const std::optional<unsigned> count = ask<unsigned>(nvml.count);
   if (!count || nvml.handle_by_index == nullptr) return;
@@ -160,7 +160,7 @@ void ask_all(FoundGpus& found, const Functions& nvml) {
   for (unsigned index = 0; index < *count; ++index) {
     Device device = nullptr;
     const int answer = nvml.handle_by_index(index, &device);
-    // A GPU that control groups withhold from this process is not lost.
+    // A GPU that a control group hides from this process is not counted as lost.
     const bool withheld = answer == nvml::no_permission || answer == nvml::operating_system;
     if (answer != nvml::success && !withheld) ++*found.lost;
     if (answer != nvml::success) continue;
@@ -169,7 +169,7 @@ void ask_all(FoundGpus& found, const Functions& nvml) {
   }
 }
 
-/// Adds the facts from sysfs, but keeps those about the PCIe link that NVML gave.
+/// Adds the facts that sysfs shows. For the PCIe link, facts that NVML gave are kept.
 void add_pci(GpuFacts& gpu, machine::PciFacts facts) {
   for (const auto fact :
        {&machine::PciFacts::pcie_generation, &machine::PciFacts::pcie_generation_max,
@@ -179,8 +179,8 @@ void add_pci(GpuFacts& gpu, machine::PciFacts facts) {
   static_cast<machine::PciFacts&>(gpu) = std::move(facts);
 }
 
-/// True if GPU `a` has this P2P capability of NVML (such as p2p_read) towards GPU `b`; nullopt if
-/// NVML does not say.
+/// True if GPU `a` has a P2P capability (a constant of NVML such as p2p_read) towards GPU `b`;
+/// nullopt if NVML does not say.
 std::optional<bool> can(const Functions& nvml, Device a, Device b, int capability) {
   const std::optional<int> status = ask<int>(nvml.p2p_status, a, b, capability);
   if (!status || *status == nvml::p2p_unknown) return std::nullopt;

@@ -47,9 +47,9 @@ bool is_same(const GpuFacts& a, const GpuFacts& b) {
   return !a.pci_bus_id.empty() && a.pci_bus_id == b.pci_bus_id;
 }
 
-/// Adds the facts of a GPU that another rank of the node reported. They replace the facts of a GPU
-/// that was known only from the PCI bus, except for its Xids, which only the node's first rank
-/// reads from the kernel's log.
+/// Adds the facts of a GPU that another rank of the node reported. If the GPU was known only from
+/// the PCI bus, they replace what was known, except for the Xids (error codes of the driver): only
+/// the node's first rank reads these from the kernel's log.
 void add_gpu(CheckedNode& node, GpuFacts seen) {
   if (!node.gpus) node.gpus.emplace();
   const auto known =
@@ -62,7 +62,8 @@ void add_gpu(CheckedNode& node, GpuFacts seen) {
   }
 }
 
-/// Marks the pairs of GPUs that NVLinks join. This needs the facts of both GPUs of a pair.
+/// Sets the link of each pair of GPUs that NVLinks join. This needs the facts of both GPUs, which
+/// different ranks may have reported.
 void find_nvlinks(CheckedNode& node) {
   if (!node.gpus) return;
   for (CheckedPeers& peers : node.peers) {

@@ -13,23 +13,23 @@
 #include "results/records/check_result.hpp"
 
 /// The facts about a job's nodes and ranks that preflight judges before the job measures. A fact
-/// without a source is absent. Bytes, hertz, watts and bits per second are plain numbers, since the
-/// facts are sent and recorded as JSON, under the names of these fields.
+/// that could not be found out is absent. Bytes, hertz, watts and bits per second are plain
+/// numbers, since facts are sent and recorded as JSON under the names of these fields.
 namespace isoscale::preflight {
 
 using machine::GpuFacts;
 using results::CheckResult;
 using results::Verdict;
 
-/// True if an NVLink joins the two GPUs, or both have links to the same switch.
+/// True if NVLinks lead from one of the two GPUs to the other, or from both to the same switch.
 [[nodiscard]] bool joined_by_nvlinks(const GpuFacts& a, const GpuFacts& b);
 
-/// The link between two GPUs of a node; i < j are their places in CheckedNode::gpus.
+/// The link between two GPUs of a node; i < j are their indices in CheckedNode::gpus.
 struct CheckedPeers {
   int i = 0, j = 0;
   std::optional<bool> peer_access;
-  /// "NVLink", or the closest element that both PCI paths share: "one board", "one switch",
-  /// "several switches", "host bridge", "NUMA node", "system".
+  /// "NVLink", or the closest element of the machine that the PCI paths of both GPUs share: "one
+  /// board", "one switch", "several switches", "host bridge", "NUMA node", "system".
   std::optional<std::string> link;
 };
 
@@ -37,98 +37,113 @@ struct CheckedPeers {
 struct CheckedPort : machine::PciFacts {
   std::string device;  ///< "mlx5_0"
   int port = 1;
-  std::optional<std::string> link_layer;                   ///< "InfiniBand", "Ethernet"
-  std::optional<std::string> state, physical_state;        ///< "ACTIVE", "LinkUp"
-  std::optional<double> rate;                              ///< bit/s at present
-  std::optional<std::int64_t> link_downed, symbol_errors;  ///< counts since the last reset
+  std::optional<std::string> link_layer;             ///< "InfiniBand", "Ethernet"
+  std::optional<std::string> state, physical_state;  ///< "ACTIVE", "LinkUp"
+  std::optional<double> rate;                        ///< bit/s at present
+  /// Error counts of the port since its counters were last reset.
+  std::optional<std::int64_t> link_downed, symbol_errors;
 };
 
 struct CheckedNode {
-  int node = 0;  ///< index in the job, in order of first appearance
+  /// The index of the node. Nodes are numbered in the order of their lowest ranks.
+  int node = 0;
   std::string host;
   std::optional<std::string> cpu_model, os;
-  std::optional<int> cores;                           ///< number of physical cores
-  std::optional<double> cpu_quota;                    ///< CPUs that a control group allows the job
-  std::optional<double> memory, shm_size, shm_free;   ///< B; shm: /dev/shm
-  std::map<std::string, std::vector<int>> numa_cpus;  ///< logical CPUs by NUMA node "0", "1", ...
-  std::optional<std::map<std::string, int>> governors;  ///< CPUs by frequency governor
-  std::optional<std::string> frequency_driver;  ///< the driver of CPU clocks: "intel_pstate"
-  /// The number of CPUs by energy preference, the driver's setting that trades speed for energy:
-  /// "balance_performance".
+  std::optional<int> cores;         ///< number of physical cores
+  std::optional<double> cpu_quota;  ///< number of CPUs whose time a control group allows the job
+  std::optional<double> memory, shm_size, shm_free;     ///< bytes; shm is the file system /dev/shm
+  std::map<std::string, std::vector<int>> numa_cpus;    ///< logical CPUs by NUMA node "0", "1", ...
+  std::optional<std::map<std::string, int>> governors;  ///< number of CPUs by frequency governor
+  std::optional<std::string> frequency_driver;  ///< the driver that sets CPU clocks: "intel_pstate"
+  /// The number of CPUs by energy preference, a setting of the frequency driver that trades speed
+  /// for energy: "balance_performance".
   std::optional<std::map<std::string, int>> energy_preferences;
-  std::optional<bool> iommu_translates;  ///< an IOMMU is on and not in passthrough
-  std::optional<bool> acs;  ///< access control redirects peer traffic on a bridge above a GPU
-  std::optional<bool> nvidia_peermem, gdrcopy, dmabuf;   ///< for GPUDirect RDMA: modules are
-                                                         ///< loaded, dma-buf is supported
-  std::optional<std::vector<std::string>> nccl_plugins;  ///< libraries found: "libnccl-net.so"
-  std::optional<std::vector<GpuFacts>> gpus;             ///< absent: no source was available
-  std::optional<int> gpus_lost;  ///< permitted GPUs that NVML counts but cannot reach
+  std::optional<bool> iommu_translates;  ///< true if an IOMMU is on and not in passthrough mode
+  /// True if access control services (ACS) on a bridge above a GPU redirect traffic between
+  /// devices.
+  std::optional<bool> acs;
+  /// GPUDirect RDMA can use these: two kernel modules (true if loaded), and dma-buf (true if
+  /// supported).
+  std::optional<bool> nvidia_peermem, gdrcopy, dmabuf;
+  /// NCCL plugins that are installed: "libnccl-net.so".
+  std::optional<std::vector<std::string>> nccl_plugins;
+  /// The GPUs of the node; absent: neither NVML nor the PCI bus could be asked.
+  std::optional<std::vector<GpuFacts>> gpus;
+  /// The number of GPUs that the job may use and that NVML counts, but cannot reach.
+  std::optional<int> gpus_lost;
   std::vector<CheckedPeers> peers;
-  std::optional<std::vector<CheckedPort>> ports;  ///< empty: the node has no such adapter
+  /// The ports of InfiniBand and RoCE adapters; empty: the node has no such adapter.
+  std::optional<std::vector<CheckedPort>> ports;
 };
 
-/// The result of exchanging data with one other rank in the sniff test, a short measurement before
-/// the run in which all ranks exchange data in pairs. The other rank is on the same node, or has
-/// the same place on another node.
+/// The result of one exchange in the sniff test, a short measurement before the run in which all
+/// ranks exchange data in pairs. The partner is either a rank on the same node, or the rank with
+/// the same local number on another node.
 struct CheckedNeighbour {
   int rank = 0;
-  std::optional<double> bandwidth;  ///< B/s in each direction at once; absent: no answer
+  /// The bandwidth in each direction, in B/s, with both directions busy; absent: no answer.
+  std::optional<double> bandwidth;
 };
 
 struct CheckedRank {
   int rank = 0, node = 0, local_rank = 0;
   std::int64_t pid = 0;
-  std::vector<int> cpus, cores;    ///< logical CPUs it may run on, their physical cores; empty =
-                                   ///< unknown
-  std::optional<std::string> gpu;  ///< UUID of the GPU that it takes
-  /// The UUIDs of the node's GPUs that the rank may use; only for ranks that take one.
+  /// Logical CPUs that the rank may run on, and their physical cores; empty = unknown.
+  std::vector<int> cpus, cores;
+  std::optional<std::string> gpu;  ///< UUID of the GPU that the rank uses
+  /// The UUIDs of the node's GPUs that the rank may use; absent for a rank that uses no GPU.
   std::optional<std::vector<std::string>> visible_gpus;
   int blas_threads = 1;
-  std::optional<double> locked_memory_limit;  ///< B; absent: unknown, or no limit, see
-                                              ///< locked_memory_unlimited
+  /// The limit in bytes; absent: unknown, or there is none (then locked_memory_unlimited is true).
+  std::optional<double> locked_memory_limit;
   bool locked_memory_unlimited = false;
   /// The versions of the job's software: "isoscale", "git", "build_type", "mpi", "cuda_driver",
   /// "cuda_runtime", "cublas", "nccl", "device".
   std::map<std::string, std::string> versions;
   /// The environment variables that affect communication and threads: NCCL_*, UCX_*, OMP_*, CUDA_*.
-  /// In a run file they are empty for a rank that has the same ones as rank 0.
+  /// A run file stores them only for rank 0 and for ranks whose variables differ from those of rank
+  /// 0.
   std::map<std::string, std::string> environment;
-  std::vector<std::string> missing_files;  ///< variables whose file is missing: "NCCL_TOPO_FILE"
-  /// The numbers that the launcher sets: "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
-  /// "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", ...
+  /// Names of variables whose value is a missing file: "NCCL_TOPO_FILE".
+  std::vector<std::string> missing_files;
+  /// Numbers of processes and nodes that the launcher gives in variables: "OMPI_COMM_WORLD_SIZE",
+  /// "PMI_SIZE", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", ...
   std::map<std::string, std::int64_t> launcher;
-  // These are the results of the sniff test; they are absent and empty if there was no test.
-  std::optional<double> gemm_rate;  ///< FLOP/s
+  // The results of the sniff test; absent and empty if there was no test.
+  std::optional<double> gemm_rate;  ///< FLOP/s of a GEMM
   std::vector<CheckedNeighbour> neighbours;
 };
 
 struct JobFacts {
-  std::string device;                         ///< the device of the job: "host" or "cuda"
-  bool share_gpu = false;                     ///< --share-gpu allows several ranks on one GPU
-  int world = 1;                              ///< ranks as MPI counts them
-  std::optional<std::string> device_problem;  ///< why the device cannot be used; stops the run
-  std::optional<std::string> device_reason;   ///< why --device auto chose it
-  std::optional<std::string> sniff_skipped;   ///< why there was no sniff test
-  std::vector<CheckedNode> nodes;             ///< by index
-  std::vector<CheckedRank> ranks;             ///< by rank
+  std::string device;      ///< the device of the job: "host" or "cuda"
+  bool share_gpu = false;  ///< --share-gpu allows several ranks on one GPU
+  int world = 1;           ///< number of ranks of MPI_COMM_WORLD
+  /// The reason why the device cannot be used, which stops the run; absent: it can be used.
+  std::optional<std::string> device_problem;
+  /// The reason why --device auto chose the device; absent if the user named it.
+  std::optional<std::string> device_reason;
+  /// The reason why there was no sniff test; absent if there was one.
+  std::optional<std::string> sniff_skipped;
+  std::vector<CheckedNode> nodes;  ///< in the order of node indices
+  std::vector<CheckedRank> ranks;  ///< in the order of ranks
 };
 
-/// Writes facts as JSON: fields by name, without those that are absent or have their default.
+/// Returns the facts as JSON. Fields that are absent or have their default value are left out.
 [[nodiscard]] std::string to_json(const JobFacts& facts);
 /// Reads facts from JSON, which another rank of the same program wrote. Throws base::Error if the
 /// text is no JSON, or if a value has the wrong type or is out of range.
 [[nodiscard]] JobFacts job_facts_from_json(std::string_view json);
 
-/// Joins the facts that ranks collected into those of one job. Each rank and each node appears
-/// once, in the order of its number; a node is taken from the first part that has it. Later parts
-/// about the same node add GPUs that the first part did not see or knew only from the PCI bus, and
-/// the NVLinks between them. Facts about the job itself come from the first part.
+/// Joins the facts that several ranks collected into the facts of one job. Each rank and each node
+/// appears once in the result, in the order of numbers. If several parts have the same node, the
+/// first of them counts. Later ones only add GPUs that the first did not see or knew only from the
+/// PCI bus, and then the NVLinks between GPUs. Facts about the job itself come from the first part.
 [[nodiscard]] JobFacts merge(std::vector<JobFacts> parts);
 
-/// Runs every check of the job's setup, with pure functions of its facts. Results that differ only
-/// in the host are joined into one that names all hosts. If a check named in `allowed` has the
-/// verdict stop, its result is marked as allowed and does not stop the run. Throws base::UsageError
-/// for a name that no check has.
+/// Runs every check on the facts of a job. Results that differ only in the host are joined into one
+/// result that names all hosts. If `allowed` names a check whose verdict is stop, its result is
+/// marked as allowed and does not stop the run. Throws base::UsageError if `allowed` has a name
+/// that is not the name of a check.
 [[nodiscard]] std::vector<CheckResult> check_job(const JobFacts& job,
                                                  const std::vector<std::string>& allowed);
 

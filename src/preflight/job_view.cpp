@@ -14,12 +14,12 @@
 namespace isoscale::preflight {
 namespace {
 
-/// The ranks that took each GPU, by its UUID.
+/// The ranks that use each GPU, by the GPU's UUID.
 using Takers = std::unordered_map<std::string, std::vector<const CheckedRank*>>;
 
-/// Adds the GPUs that ranks took but about which nothing is known, so that rules count their facts
-/// as unknown. Nodes with partitioned GPUs are left out: their ranks take instances, which are not
-/// listed as GPUs.
+/// Adds the GPUs that ranks use but about which no fact is known, so that rules count their facts
+/// as unknown. Nodes whose GPUs are partitioned (MIG) are skipped: ranks there use MIG instances,
+/// which are not in the list of GPUs.
 void add_unseen(std::vector<JobGpu>& gpus, const JobFacts& job, const Takers& takers) {
   static const GpuFacts unseen;
   std::map<int, const CheckedNode*> nodes;
@@ -66,8 +66,8 @@ bool fits(std::string_view part, const AdapterList& list, const CheckedPort& por
   return list.is_whole ? port.device == device : port.device.starts_with(device);
 }
 
-/// True if an entry of the list names the port by its number, or names only the adapter and this is
-/// the adapter's first port. Further ports of such an adapter may be unused.
+/// True if `part`, an entry of NCCL_IB_HCA, is the port's adapter and number, or only its adapter.
+/// In the second case only the adapter's first port counts, since further ports may be unused.
 bool names_in_full(std::string_view part, const CheckedPort& port) {
   const std::size_t colon = part.find(':');
   if (part.substr(0, colon) != port.device) return false;
@@ -109,8 +109,8 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
       if (const auto found = ranks.find(gpu.uuid); found != ranks.end()) one.ranks = found->second;
       any_taken = any_taken || !one.ranks.empty();
     }
-    // If ranks report their GPUs, a GPU that no rank took may belong to another job. If no rank of
-    // the node does, a GPU without a UUID (which NVML does not list) may belong to another job.
+    // A GPU that no rank uses may belong to another job. If no rank of the node reports its GPU,
+    // this is assumed of GPUs without a UUID, which are those that NVML does not list.
     const auto is_foreign = [&](const JobGpu& one) {
       return any_taken ? one.ranks.empty() : one.gpu->uuid.empty();
     };
@@ -151,7 +151,7 @@ std::string bytes_text(double bytes) {
 std::string bit_rate_text(double rate) { return units::format_prefixed(rate, "bit/s"); }
 
 std::string listed(std::span<const std::string> names) {
-  constexpr std::size_t most = 3, shown = 2;  // as many as fit a short line
+  constexpr std::size_t most = 3, shown = 2;  // limits that keep the text to a short line
   if (names.size() > most) return base::listed(names, shown);
   if (names.size() < 2) return base::listed(names);
   return fmt::format("{} and {}", base::listed(names.first(names.size() - 1)), names.back());

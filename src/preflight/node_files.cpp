@@ -31,7 +31,8 @@ using machine::line_in;
 using machine::number_in;
 using machine::read_file;
 
-/// Reads a whole number at the beginning of the text, and removes it from the text.
+/// Reads a whole number at the beginning of `text`, and removes it from `text`. nullopt if there is
+/// none or it is negative.
 std::optional<int> take_number(std::string_view& text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -40,7 +41,7 @@ std::optional<int> take_number(std::string_view& text) {
   return value;
 }
 
-/// True for the folder of a CPU, such as "cpu3", but not for "cpufreq".
+/// True for the sysfs folder of a CPU, such as "cpu3", but not for other names such as "cpufreq".
 bool is_cpu(const fs::path& folder) {
   constexpr std::string_view prefix = "cpu";
   const std::string name = folder.filename().string();
@@ -54,8 +55,8 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, failure);
 }
 
-/// Returns the types ("DMA", "DMA-FQ", "identity", ...) of the IOMMU groups that `functions` are
-/// in, or of all groups if none is in one.
+/// Returns the types ("DMA", "DMA-FQ", "identity", ...) of the IOMMU groups that `functions`
+/// (folders of PCI functions) belong to, or of all groups if none of them belongs to a group.
 std::vector<std::string> group_types(const fs::path& root, const std::vector<fs::path>& functions) {
   std::vector<std::string> types;
   for (const fs::path& function : functions) {
@@ -68,7 +69,8 @@ std::vector<std::string> group_types(const fs::path& root, const std::vector<fs:
   return types;
 }
 
-/// True if the kernel's command line asks for IOMMU passthrough.
+/// True if the kernel was started with an option for IOMMU passthrough (addresses are not
+/// translated).
 bool passthrough_asked(const fs::path& root) {
   const std::string line = fmt::format(" {} ", line_in(root / "proc/cmdline").value_or(""));
   return line.find(" iommu=pt ") != std::string::npos ||
@@ -77,7 +79,7 @@ bool passthrough_asked(const fs::path& root) {
 
 constexpr std::string_view adapters_folder = "sys/class/infiniband";
 
-/// Returns the state of a port from its file: "ACTIVE" for "4: ACTIVE".
+/// Returns the state in a port's file `state` or `phys_state`: "ACTIVE" for "4: ACTIVE".
 std::optional<std::string> state_in(const fs::path& file) {
   std::optional<std::string> line = line_in(file);
   if (!line) return std::nullopt;
@@ -86,7 +88,7 @@ std::optional<std::string> state_in(const fs::path& file) {
   return line;
 }
 
-/// Returns the rate of a port in bit/s from its file: 400e9 for "400 Gb/sec (4X NDR)".
+/// Returns the rate in a port's file `rate`, in bit/s: 400e9 for "400 Gb/sec (4X NDR)".
 std::optional<double> rate_in(const fs::path& file) {
   constexpr double giga = 1e9;
   const std::optional<std::string> line = line_in(file);
@@ -121,28 +123,30 @@ bool is_plugin(std::string_view name) {
                              [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-constexpr std::size_t most_bytes = std::size_t{16} << 20U;  // limit on the bytes read from a log
-constexpr int most_reads = 1 << 16;                         // limit on the reads from it
+constexpr std::size_t most_bytes = std::size_t{16} << 20U;  // most bytes that are read from a log
+constexpr int most_reads = 1 << 16;                         // most read() calls on a log
 
 Descriptor open_to_read(const fs::path& file) {
   return Descriptor{open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
 }
 
-/// Reads the bytes that a file has now, without waiting for more. Each read from /dev/kmsg returns
-/// one message.
+/// Reads what a file contains now, without waiting for more. Each read() of /dev/kmsg returns one
+/// message.
 std::string read_now(const Descriptor& file) {
   std::array<char, 8192> message{};  // the longest message of the kernel
   std::string text;
   for (int i = 0; i < most_reads && text.size() < most_bytes; ++i) {
     const ssize_t got = ::read(file.get(), message.data(), message.size());
     if (got > 0) text.append(message.data(), static_cast<std::size_t>(got));
-    const bool overwritten = got < 0 && (errno == EPIPE || errno == EINTR);  // read the next one
+    // Messages were overwritten before they were read, or a signal came. The next read may succeed.
+    const bool overwritten = got < 0 && (errno == EPIPE || errno == EINTR);
     if (got <= 0 && !overwritten) break;
   }
   return text;
 }
 
-/// Returns the seconds since 1970 at which the kernel started: "btime 1763754000" of proc/stat.
+/// Returns when the kernel started, in seconds since 1970, from the line "btime 1763754000" of
+/// proc/stat.
 std::optional<double> boot_time(const fs::path& root) {
   constexpr std::string_view key = "\nbtime ";
   const std::optional<std::string> stat = read_file((root / "proc/stat").string());
@@ -151,8 +155,8 @@ std::optional<double> boot_time(const fs::path& root) {
   return leading_number(std::string_view{*stat}.substr(at + key.size()));
 }
 
-/// Returns the messages of this boot in var/log/kern.log; nullopt if the file was last written
-/// before the kernel started, or cannot be read.
+/// Returns the messages in var/log/kern.log since the kernel started; nullopt if the file cannot be
+/// read, or was last written before the kernel started.
 std::optional<std::string> log_of_this_boot(const fs::path& root) {
   constexpr std::string_view first_message = "Linux version ";
   const Descriptor file = open_to_read(root / "var/log/kern.log");
@@ -171,7 +175,8 @@ std::optional<std::string> log_of_this_boot(const fs::path& root) {
   return text.empty() ? std::nullopt : std::optional{std::move(text)};
 }
 
-/// Returns the bus id in "PCI:0000:1b:00" or, from old drivers, "0000:1b:00".
+/// Converts the place of a GPU in an Xid message, "PCI:0000:1b:00" or, from old drivers,
+/// "0000:1b:00", to a bus id: "0000:1b:00.0".
 std::string bus_id_in(std::string_view place) {
   constexpr std::string_view bus = "PCI:";
   if (place.starts_with(bus)) place.remove_prefix(bus.size());
@@ -196,8 +201,8 @@ std::optional<bool> iommu_translates(const fs::path& root, const std::vector<fs:
     return std::ranges::any_of(types,
                                [](const std::string& type) { return type.starts_with("DMA"); });
   }
-  // Kernels before 5.11 do not show the type of a group. In that case it is only certain that no
-  // addresses are translated if there is no IOMMU, or if passthrough was asked for.
+  // Kernels before 5.11 do not show the type of an IOMMU group. Then only two things prove that no
+  // addresses are translated: that there is no IOMMU, or that passthrough was asked for.
   const fs::path units = root / "sys/class/iommu";
   const bool none = is_folder(units) && base::entries_of(units).empty();
   return none || passthrough_asked(root) ? std::optional{false} : std::nullopt;
@@ -231,8 +236,8 @@ fs::path below(const fs::path& root, const fs::path& file) {
 }
 
 std::optional<std::vector<CheckedPort>> find_ports(const fs::path& root) {
-  // The ports are unknown only if sys/class itself is missing. If it exists without the folder of
-  // adapters, the kernel lacks the subsystem, and the node has no port.
+  // Without the folder sys/class nothing is known about ports. If this folder exists but has no
+  // folder of adapters, the kernel does not support such adapters, so the node has no port.
   if (!is_folder(root / "sys/class")) return std::nullopt;
   std::vector<CheckedPort> ports;
   for (const fs::path& adapter : base::entries_of(root / adapters_folder)) {
@@ -271,7 +276,7 @@ std::optional<std::vector<std::string>> nccl_plugins(const fs::path& root,
       if (is_plugin(file.filename().string())) names.insert(file.filename().string());
     }
   }
-  // The strings in the cache, each ended by a zero, are names and paths of libraries (ldconfig(8)).
+  // The cache holds names and paths of libraries, each ended by a zero byte (ldconfig(8)).
   if (const auto cache = read_file((root / "etc/ld.so.cache").string())) {
     searched = true;
     for (const std::string_view text : base::split(*cache, '\0')) {

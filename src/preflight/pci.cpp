@@ -24,7 +24,8 @@ using machine::line_in;
 using machine::number_in;
 using machine::read_file;
 
-/// Returns the lanes of a link; the kernel writes 0 or 255 if they are unknown.
+/// Returns the number of lanes in a link's file. The kernel writes 0 or 255 if it is unknown; the
+/// result is then nullopt.
 std::optional<int> lanes_in(const fs::path& file) {
   constexpr int unknown = 255;
   const std::optional<double> lanes = number_in(file);
@@ -37,7 +38,7 @@ std::optional<int> generation_in(const fs::path& file) {
   return speed ? pcie_generation(*speed) : std::nullopt;
 }
 
-/// Returns the folder's path with symbolic links resolved.
+/// Returns the folder's path with all symbolic links resolved; nullopt if that fails.
 std::optional<fs::path> real_folder(const fs::path& function) {
   std::error_code failure;
   fs::path folder = fs::canonical(function, failure);
@@ -51,7 +52,8 @@ std::optional<std::string> path_of(const fs::path& function) {
   const std::string text = folder->string();
   const std::size_t begin = text.rfind(devices);
   if (begin == std::string::npos) return std::nullopt;
-  // On Arm a host bridge may be below a platform device, so the path begins at the first PCI bus.
+  // On Arm the folder of a host bridge may lie inside that of a platform device. So the path to
+  // return begins at the first PCI bus.
   std::size_t at = begin + devices.size();
   while (text.compare(at, bus.size(), bus) != 0) {
     at = text.find('/', at);
@@ -61,12 +63,12 @@ std::optional<std::string> path_of(const fs::path& function) {
   return text.substr(at);
 }
 
-/// True for the name of a PCI function: "0000:16:00.0".
+/// True if `name` looks like the bus id of a PCI function: "0000:16:00.0".
 bool is_bus_id(std::string_view name) {
   return name.find(':') != std::string_view::npos && name.find('.') != std::string_view::npos;
 }
 
-/// Returns the little-endian number of `bytes` bytes at `offset`.
+/// Returns the little-endian number in `bytes` bytes of the configuration space, from `offset` on.
 std::uint32_t number_at(std::string_view configuration, std::size_t offset, std::size_t bytes) {
   constexpr unsigned bits = 8;
   std::uint32_t value = 0;
@@ -79,10 +81,11 @@ std::uint32_t number_at(std::string_view configuration, std::size_t offset, std:
 
 constexpr std::size_t conventional_size = 256, configuration_size = 4096;
 
-/// True if the port is a switch's downstream port: device/port type 6 of the PCI Express
-/// capability.
+/// True if the configuration space is that of a switch's downstream port: the PCI Express
+/// capability has device/port type 6.
 bool is_downstream_port(std::string_view configuration) {
-  constexpr std::size_t first = 0x34, capabilities = 48;  // offset and greatest length of the list
+  // The offset that leads to the list of capabilities, and the greatest length of this list.
+  constexpr std::size_t first = 0x34, capabilities = 48;
   constexpr std::uint32_t express = 0x10, downstream_port = 6;
   std::size_t at = number_at(configuration, first, 1) & 0xFCU;
   for (std::size_t i = 0; i < capabilities && at != 0 && at + 4 <= conventional_size; ++i) {
@@ -94,7 +97,8 @@ bool is_downstream_port(std::string_view configuration) {
   return false;
 }
 
-/// Returns the control register of Access Control Services; 0 without them.
+/// Returns the control register of a function's Access Control Services; 0 if the function has
+/// none.
 std::uint32_t access_control(std::string_view configuration) {
   constexpr std::uint32_t services = 0x0D, none = 0xFFFF;  // ids of extended capabilities
   constexpr std::size_t capabilities = 480, control = 6, header = 4;
@@ -155,8 +159,8 @@ std::optional<std::string> closest_on_paths(const std::optional<std::string>& pa
     return *numa_a == *numa_b ? "NUMA node" : "system";
   }
   if (shared == 1) return "host bridge";
-  // If one switch joins both functions, each path has at most two parts after the shared bridge:
-  // the switch's downstream port and the function itself.
+  // If one switch joins both functions, each path has at most two parts below the part that they
+  // share: the switch's downstream port, and the function itself.
   const auto below = std::max(a.end() - end_a, b.end() - end_b);
   return below <= 2 ? "one switch" : "several switches";
 }

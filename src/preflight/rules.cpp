@@ -39,7 +39,8 @@ void require_known(const std::vector<std::string>& names) {
   }
 }
 
-/// Joins results that differ only in the host. The joined result takes the place of the first one.
+/// Joins results that differ only in the host. The joined result stands where the first of them
+/// was.
 Results with_all_hosts(const Results& results) {
   Results joined;
   std::vector<std::vector<std::string>> hosts;
@@ -62,7 +63,7 @@ Results with_all_hosts(const Results& results) {
   return joined;
 }
 
-/// Applies a rule to the facts of a job.
+/// Applies a rule to the facts of a job, and returns its results.
 Results judge(const Rule& rule, const JobFacts& job) {
   Findings findings{rule};
   if (rule.scope.device.empty() || rule.scope.device == job.device) {
@@ -71,8 +72,9 @@ Results judge(const Rule& rule, const JobFacts& job) {
                           .how = std::string{rule.how}};
     rule.judge(findings, job);
   } else {
-    // A job on the host is told how to run the check on GPUs. A job on GPUs is not told to run on
-    // the host only to have its BLAS checked.
+    // If this rule is for GPUs and the job runs on the host, the result tells how to run the check
+    // on GPUs. In the opposite case there is no advice: nobody should run on the host only to have
+    // its BLAS library checked.
     const bool can_be_checked = rule.scope.device == on_gpus.device;
     findings.otherwise = {.fine = {},
                           .unknown = std::string{rule.scope.unknown},
@@ -139,7 +141,7 @@ void judge_ranks(Findings& findings, const JobFacts& job,
     for (const auto& [wrong, answer] : answers) {
       const auto& [first, numbers] = answer;
       std::string who = fmt::format("{} {}", base::plural(numbers.size(), "rank"), listed(numbers));
-      // "every rank" is the same text on all nodes, so that results of many nodes are joined.
+      // The text "every rank" is the same on all nodes, so the results of many nodes can be joined.
       if (numbers.size() == node.ranks.size()) who = "every rank";
       findings.add({.host = node.host(), .device = std::move(who)}, first);
     }

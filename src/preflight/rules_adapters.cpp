@@ -22,14 +22,14 @@ std::string no_distance(const JobFacts& job) {
                   : "no InfiniBand or RoCE port is known to be up";
 }
 
-/// True if only PCIe switches lie between a GPU and an adapter (NCCL's distance PXB). Up to this
+/// True if only PCIe switches lie between a GPU and an adapter (distance PXB in NCCL). Up to this
 /// distance NCCL uses GPUDirect RDMA by default.
 bool is_behind_switches(std::size_t distance) {
   return distance_name(distance) == "one switch" || distance_name(distance) == "several switches";
 }
 
-/// Warns of GPUs whose nearest adapter is on another NUMA node. Without a warning, the result says
-/// if the path between some GPU and its adapter has more than PCIe switches.
+/// Warns of GPUs whose nearest adapter is on another NUMA node. If there is no such GPU, the text
+/// of the result says if the path from some GPU to its adapter contains more than PCIe switches.
 void judge_gpu_nic(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_distance(job);
   for (const JobGpu& one : job_gpus(job)) {
@@ -47,9 +47,9 @@ void judge_gpu_nic(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// Returns the adapter chosen for each GPU as text, "GPU0-mlx5_0 GPU1-mlx5_1": among the adapters
-/// nearest to the GPU, the one chosen for the fewest earlier GPUs. nullopt if the nearest adapters
-/// of a GPU are unknown.
+/// Returns the adapter for each GPU of a node, as the text "GPU0-mlx5_0 GPU1-mlx5_1". If several
+/// adapters are nearest to a GPU, it is the one that was chosen for the fewest earlier GPUs.
+/// nullopt if the nearest adapters of a GPU are unknown.
 std::optional<std::string> rail_map(std::span<const JobGpu> gpus) {
   std::map<std::string, int> users;
   std::vector<std::string> rails;
@@ -113,8 +113,8 @@ struct JobPort {
   [[nodiscard]] Place place() const { return {.host = node->host, .device = port_text(*port)}; }
 };
 
-/// Returns the effect of NCCL_IB_HCA on a port of a node. If the ranks of the node differ, "named"
-/// overrides "usable", which overrides "left out".
+/// Returns the effect on a port of NCCL_IB_HCA as the ranks of its node have it. If ranks differ,
+/// "named" overrides "usable", which overrides "left out".
 Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& port) {
   Naming naming = Naming::left_out;
   for (const CheckedRank* rank : node.ranks) {
@@ -124,7 +124,8 @@ Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& 
   return naming;
 }
 
-/// Returns the ports that the job may use.
+/// Returns the ports that the job's ranks may use, that is, those that NCCL_IB_HCA does not leave
+/// out.
 std::vector<JobPort> job_ports(const JobFacts& job) {
   std::vector<JobPort> ports;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
@@ -146,8 +147,8 @@ GpusByNode gpus_by_node(const JobFacts& job) {
   return gpus;
 }
 
-/// True if a port is among the nearest to some GPU of its node. A port that is down counts if it is
-/// nearer to a GPU than all ports that are up.
+/// True if the port is one of those nearest to some GPU of its node. It is compared with the ports
+/// that are up; if it is down itself, it must be nearer to the GPU than all of these.
 bool is_rail(const JobPort& one, const GpusByNode& gpus) {
   const auto on_node = gpus.find(one.node);
   if (on_node == gpus.end()) return false;
@@ -160,7 +161,7 @@ bool is_rail(const JobPort& one, const GpusByNode& gpus) {
   });
 }
 
-/// Sets the texts of a rule about ports for a job in which no port's fact is known.
+/// Sets the text that a rule about ports shows if the fact which it needs is known of no port.
 void set_unknown_ports(Findings& findings, const JobFacts& job) {
   const bool any_known = std::ranges::any_of(
       job.nodes, [](const CheckedNode& node) { return node.ports.has_value(); });
@@ -174,8 +175,9 @@ bool works(const CheckedPort& port) {
   return is_up(port) && (!port.physical_state || *port.physical_state == "LinkUp");
 }
 
-/// Counts the ports of one name over all nodes: those whose state is known, and those that work. A
-/// port that is down on all nodes is often unused on purpose, such as that of a storage adapter.
+/// Counts ports with the same adapter name and number on all nodes: those whose state is known, and
+/// those that work. A port that is down on all nodes is often unused on purpose, such as that of a
+/// storage adapter.
 struct SamePorts {
   std::size_t known = 0, working = 0;
 };
@@ -192,8 +194,9 @@ PortsByName ports_by_name(std::span<const JobPort> ports) {
   return by_name;
 }
 
-/// True if the job needs a port that does not work: because NCCL_IB_HCA names it, because the same
-/// port works on most other nodes, or, if no other node has it, because it is the nearest to a GPU.
+/// True if the job probably needs a port that does not work: because NCCL_IB_HCA names it; because
+/// ports of the same name work on most other nodes; or, if no other node has a port of this name,
+/// because it is the nearest port to a GPU.
 bool is_missed(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   if (one.naming == Naming::named) return true;
   const SamePorts& same = by_name.at(port_text(*one.port));
@@ -229,10 +232,10 @@ void judge_state(Findings& findings, const JobFacts& job) {
   findings.otherwise.fine = fine_state(ports, unused);
 }
 
-/// Returns the group of ports whose rates are compared with this port's: the ports of the same name
-/// on all nodes, or, if only one node has that name, the ports of the node that are nearest to
-/// GPUs. "" means that the rate is not compared, since the adapters of a node may serve different
-/// purposes.
+/// Returns the name of the group of ports that should have the same rate as this one. It is all
+/// ports of the same name on all nodes or, if only one node has the name, those ports of the node
+/// that are nearest to GPUs. "" means that the rate is not compared, since the adapters of a node
+/// may serve different purposes.
 std::string like_of(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   const auto same = by_name.find(port_text(*one.port));
   if (same != by_name.end() && same->second.known > 1) return same->first;
@@ -253,7 +256,8 @@ void judge_rate(Findings& findings, const JobFacts& job) {
   }
   std::map<std::string, double> usual;
   for (auto& [like, of_like] : rates) {
-    std::ranges::sort(of_like, std::greater{});  // the highest of equally common rates counts
+    // If several rates are equally common, most_common() then returns the highest of them.
+    std::ranges::sort(of_like, std::greater{});
     usual[like] = *most_common(std::span<const double>{of_like});
   }
   for (const JobPort& one : ports) {
@@ -268,9 +272,9 @@ void judge_rate(Findings& findings, const JobFacts& job) {
   findings.otherwise.fine = fmt::format("{}; no port is slower than its like", listed(found));
 }
 
-/// Warns of ports whose error count is above 10 and above four times the median of the job's ports:
-/// their cable, transceiver or hardware is faulty. A few errors are normal after maintenance and
-/// while links train.
+/// Warns of ports whose error count is above 10 and also above four times the median of the job's
+/// ports. Their cable, transceiver or hardware is probably faulty; a few errors are normal after
+/// maintenance and when a link is started.
 void judge_errors(Findings& findings, const JobFacts& job) {
   constexpr double fewest = 10, times_median = 4;
   struct Counter {
@@ -295,8 +299,8 @@ void judge_errors(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// Warns of nodes that have neither nvidia_peermem nor dma-buf (which needs both kernel and
-/// driver). NCCL needs one of them for GPUDirect RDMA.
+/// Warns of nodes with an adapter that have neither the module nvidia_peermem nor dma-buf, which
+/// kernel and driver must both support. NCCL needs one of the two for GPUDirect RDMA.
 Answer judge_gpudirect(const CheckedNode& node) {
   if (!has_up_port(node)) return not_concerned;
   if (node.nvidia_peermem == true || node.dmabuf == true) return nothing_wrong;

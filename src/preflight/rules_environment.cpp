@@ -7,8 +7,9 @@
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
 
-/// These rules check environment variables: those of NCCL and the files and devices that they name
-/// (for their meanings see NCCL documentation, Environment Variables), then others.
+/// These rules check environment variables: first those of NCCL, and the files and devices that
+/// they name (see "Environment Variables" in NCCL's documentation), then those of CUDA, UCX and
+/// OpenMP.
 namespace isoscale::preflight {
 namespace {
 
@@ -22,7 +23,7 @@ bool is_on_with_network(std::string_view value, const NodeRanks& node, const Che
   return is_switched_on(value) && node.has_network();
 }
 
-/// Returns a value in lower case, since NCCL ignores case.
+/// Returns the value in lower case, since NCCL ignores the case of values.
 std::string lower(std::string_view value) {
   std::string text{value};
   std::ranges::transform(text, text.begin(), [](char c) {
@@ -31,7 +32,8 @@ std::string lower(std::string_view value) {
   return text;
 }
 
-/// True if a path level (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) says never: LOC, or 0 in the old form.
+/// True if a variable that limits a path (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) forbids it
+/// altogether: LOC, or 0 in the old form of values.
 bool is_never(std::string_view value, const NodeRanks&, const CheckedRank&) {
   return lower(value) == "loc" || value == "0";
 }
@@ -67,8 +69,9 @@ constexpr auto debug_settings = std::to_array<BadSetting>(
         return lower(value) == "trace" || lower(value) == "info";
       }}});
 
-/// Lists the variables that override a choice of NCCL, such as its algorithm. They help to explain
-/// results, but are no reason to warn, since experiments set them on purpose.
+/// Lists the variables by which the user overrides a choice of NCCL, such as its algorithm. They
+/// help to explain results. They are no reason for a warning, since experiments set them on
+/// purpose.
 void judge_choices(Findings& findings, const JobFacts& job) {
   const std::string forced =
       settings_of_first(job, {"NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
@@ -107,8 +110,9 @@ void judge_interfaces(Findings& findings, const JobFacts& job) {
             }}}));
 }
 
-/// True if a library is the plugin that NCCL_NET_PLUGIN names: NAME itself, or libnccl-net-NAME.so.
-/// If the variable holds a path, the check nccl-files tests that the path exists.
+/// True if a library is the plugin that NCCL_NET_PLUGIN names: the file NAME, or
+/// libnccl-net-NAME.so. A value that is a path is not handled here; the check nccl-files tests that
+/// the file exists.
 bool is_plugin(std::string_view wanted, std::string_view library) {
   return library.starts_with(wanted) ||
          library.starts_with(fmt::format("libnccl-net-{}.so", wanted));
@@ -133,7 +137,8 @@ std::string plugin_fault(const CheckedRank& rank, const std::vector<std::string>
 }
 
 void judge_plugins(Findings& findings, const JobFacts& job) {
-  findings.otherwise.how = {};  // the job runs on GPUs already, so the row's advice is no help
+  // The row's advice is to run on GPUs, which every job does that this rule judges.
+  findings.otherwise.how = {};
   std::vector<Observed> observed;
   for (const CheckedNode& node : job.nodes) {
     Observed& one = observed.emplace_back(Observed{.place = {.host = node.host}, .value = {}});
@@ -151,7 +156,7 @@ void judge_plugins(Findings& findings, const JobFacts& job) {
   });
 }
 
-/// Checks variables of CUDA (CUDA C++ Programming Guide, CUDA Environment Variables).
+/// Checks variables of CUDA (see "CUDA Environment Variables" in the CUDA C++ Programming Guide).
 void judge_cuda_settings(Findings& findings, const JobFacts& job) {
   find_bad_settings(findings, job, std::to_array<BadSetting>({{"CUDA_LAUNCH_BLOCKING", is_on}}));
   const std::string set = settings_of_first(
@@ -159,8 +164,9 @@ void judge_cuda_settings(Findings& findings, const JobFacts& job) {
   findings.otherwise.fine = set.empty() ? "nothing that orders kernels is set" : "set: " + set;
 }
 
-/// True if the list leaves UCX a transport over InfiniBand: "all", "ib", or one that begins with
-/// rc, ud or dc ("rc_x", "dc_mlx5"); "^" excludes the names (UCX documentation, UCX_TLS).
+/// True if a value of UCX_TLS lets UCX use a transport over InfiniBand. These are "all", "ib", and
+/// names that begin with rc, ud or dc ("rc_x", "dc_mlx5"); a leading "^" excludes the names in the
+/// list (UCX documentation, UCX_TLS).
 bool leaves_infiniband(std::string_view list) {
   const bool is_exclusion = list.starts_with('^');
   if (is_exclusion) list.remove_prefix(1);
@@ -190,7 +196,7 @@ constexpr auto thread_settings = std::to_array<BadSetting>(
         return value != fmt::format("{}", rank.blas_threads);
       }}});
 
-/// True for variables that launchers and scripts set differently for each rank.
+/// True for variables that launchers and scripts usually set to a different value for each rank.
 bool is_of_one_rank(const std::string& variable) {
   constexpr std::array<std::string_view, 6> names{
       "CUDA_VISIBLE_DEVICES", "UCX_NET_DEVICES",         "OMP_PLACES",
@@ -198,9 +204,9 @@ bool is_of_one_rank(const std::string& variable) {
   return std::ranges::find(names, variable) != names.end();
 }
 
-/// Returns the part of a variable's value that must be the same on all ranks. For NCCL_IB_HCA this
-/// is only the number of adapters and whether they are named or left out, since each rank may be
-/// given the adapters near its own GPU.
+/// Returns the part of a variable's value that must be the same on all ranks. Each rank may be
+/// given the adapters near its own GPU, so for NCCL_IB_HCA this part is only how many adapters the
+/// value has, and whether it names them or leaves them out.
 std::string alike_part(const CheckedRank& rank, const std::string& variable) {
   const std::optional<std::string> value = setting(rank, variable);
   if (!value) return fmt::format("{} is not set", variable);
@@ -231,8 +237,7 @@ void judge_equal(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// Makes a rule of a table of environment variables: it warns of each variable that has a harmful
-/// value.
+/// Makes a rule from a table of environment variables and the values that hurt performance.
 template <const auto& settings>
 void no_bad_settings(Findings& findings, const JobFacts& job) {
   findings.set_unknown("no rank is known", "");

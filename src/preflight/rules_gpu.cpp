@@ -8,13 +8,13 @@
 #include "preflight/rules.hpp"
 #include "statistics/estimate.hpp"
 
-/// These rules check GPUs: the errors that they have had, their settings, and what they do now.
+/// These rules check GPUs: past errors, settings, and whether anything else uses them now.
 namespace isoscale::preflight {
 namespace {
 
 using enum Verdict;
 
-/// The usual origin of a driver error (Xid); it decides whether the GPU is fit for a measurement.
+/// The usual cause of a driver error (Xid). It decides whether the GPU is fit for a measurement.
 enum class XidOrigin { program, hardware, either };
 
 struct Xid {
@@ -48,15 +48,16 @@ constexpr std::array xids{
     Xid{120, XidOrigin::either, "the GPU's system processor (GSP) failed", reset},
 };
 
-/// Returns the entry of an Xid error; nullopt if the code is not in the table. The table follows
-/// NVIDIA's documentation "Xid Errors" (docs.nvidia.com/deploy/xid-errors).
+/// Returns the table's entry for an Xid (an error code of the driver); nullopt if there is none.
+/// The table follows NVIDIA's documentation "Xid Errors" (docs.nvidia.com/deploy/xid-errors).
 std::optional<Xid> find_xid(int code) {
   const auto* const found = std::ranges::find(xids, code, &Xid::code);
   return found == xids.end() ? std::nullopt : std::optional{*found};
 }
 
-/// True for data-centre models. Other models have little or no ECC memory, or leave ECC to the
-/// user. Whole words of the name are compared: an "NVIDIA RTX A4000" is no A40.
+/// True for data-centre models. Other models have little or no ECC memory, or leave the choice of
+/// ECC to the user. Whole words of the name are compared, so that an "NVIDIA RTX A4000" is not
+/// taken for an A40.
 bool is_data_centre(const GpuFacts& gpu) {
   constexpr std::array<std::string_view, 22> models{
       "A100",  "A800", "A30",  "A40",  "A10",   "A16",   "A2",   "H100", "H800", "H200", "H20",
@@ -83,9 +84,10 @@ Answer judge_uncorrected(const JobGpu& one) {
               base::counted(*errors, "uncorrected memory error") + " since the driver was loaded"};
 }
 
-/// Returns what is wrong with the remapped rows or retired pages of a GPU; "" if all is well.
+/// Returns a clause about faulty memory of a GPU (remapped rows or retired pages); "" if there is
+/// no fault.
 std::string memory_fault(const GpuFacts& gpu) {
-  // By NVIDIA's documentation of dynamic page retirement, 60 pages or more are a reason to return
+  // NVIDIA's documentation of dynamic page retirement gives 60 retired pages as a reason to return
   // the GPU.
   constexpr std::int64_t most_pages = 60;
   if (gpu.remap_failed == true) return "a memory row could not be remapped";
@@ -103,7 +105,8 @@ Answer judge_remap(const JobGpu& one) {
   return {.wrong = memory_fault(gpu), .fix = is_pending ? "reset the GPU: nvidia-smi -r" : ""};
 }
 
-/// Warns of Xids, except those caused by a program's own mistake, which say nothing about the GPU.
+/// Warns of Xids (error codes of the driver). Those that a program's own mistake causes are left
+/// out, since they say nothing about the GPU.
 void judge_xid(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
   findings.otherwise.unknown = no_gpus(job, "the kernel's log");
   for (const JobGpu& one : gpus) {
@@ -134,8 +137,8 @@ Answer judge_compute_mode(const JobGpu& one) {
   return wrong("compute mode '{}' with {}", mode, base::counted(one.ranks.size(), "rank"));
 }
 
-/// Warns if clocks are limited before there is any load. Clocks that a user or administrator set
-/// are judged by the check application-clock instead.
+/// Warns if GPU clocks are reduced before there is any load. Clock limits that a user or
+/// administrator has set are left to the check application-clock.
 void judge_throttle(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   constexpr std::array<std::string_view, 3> settings{"application clock settings",
                                                      "display clock settings", "sync boost"};
@@ -148,9 +151,9 @@ void judge_throttle(Findings& findings, std::span<const JobGpu> gpus, const JobF
   }
 }
 
-/// Returns a text about processes on a GPU that are not ranks of its node; "" if there are none.
-/// nullopt if they cannot be distinguished from ranks: in a container, ranks have other process ids
-/// than the driver reports.
+/// Returns a text about processes on a GPU that are not ranks of the job; "" if there are none.
+/// nullopt if they cannot be told from ranks: in a container, ranks have other process ids than
+/// those that the driver reports.
 std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<std::int64_t>& own) {
   const std::optional<std::vector<std::int64_t>>& processes = one.gpu->processes;
   if (!processes) return std::nullopt;
@@ -167,8 +170,8 @@ std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<s
   return fmt::format("others compute on it: process {}", listed(others));
 }
 
-/// Returns the median memory use of the job's GPUs, which is that of the libraries and buffers of a
-/// typical rank.
+/// Returns the median of the memory in use on the job's GPUs. It is taken as what a rank's
+/// libraries and buffers use.
 double usual_use(std::span<const JobGpu> gpus) {
   std::vector<double> used;
   for (const JobGpu& one : gpus) {
@@ -178,7 +181,8 @@ double usual_use(std::span<const JobGpu> gpus) {
 }
 
 void judge_processes(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
-  constexpr double much = 1024.0 * 1024 * 1024;  // bytes; ranks of one program differ by less
+  // The memory use of a program's ranks differs by less than this number of bytes.
+  constexpr double much = 1024.0 * 1024 * 1024;
   std::map<int, std::set<std::int64_t>> own;
   for (const CheckedRank& rank : job.ranks) own[rank.node].insert(rank.pid);
   const double usual = usual_use(gpus);

@@ -8,14 +8,15 @@
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
 
-/// These rules check how many processes were started on which nodes, and which devices they took.
+/// These rules check how many processes the launcher started on which nodes, and which GPUs they
+/// use.
 namespace isoscale::preflight {
 namespace {
 
 using enum Verdict;
 
-/// Returns a clue that the job was meant for GPUs although the program chose the host; "" if there
-/// is none.
+/// Returns a clue that the user wanted GPUs although --device auto chose the host; "" if there is
+/// none.
 std::string sign_of_gpus(const JobFacts& job) {
   if (job.device != "host" || !job.device_reason) return {};
   for (const CheckedNode& node : job.nodes) {
@@ -54,9 +55,10 @@ void judge_device(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// Warns or stops if the launcher started more processes than MPI counts ranks. A Slurm step has as
-/// many processes as tasks. The allocation's SLURM_NTASKS is used only if no other variable gives a
-/// number, and leads only to a warning, since a smaller job within the allocation may be intended.
+/// Warns or stops if the launcher started more processes than MPI has ranks, since MPI then saw
+/// only a part of them. In a Slurm step the number of tasks is the number of processes.
+/// SLURM_NTASKS, the number of the whole allocation, is used only if no other variable gives a
+/// number. It causes only a warning, since a job may use a part of its allocation on purpose.
 void judge_world_size(Findings& findings, const JobFacts& job) {
   constexpr std::array<std::string_view, 4> names{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                                   "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
@@ -66,8 +68,8 @@ void judge_world_size(Findings& findings, const JobFacts& job) {
     for (const std::string_view name : names) {
       const auto started = rank.launcher.find(std::string{name});
       if (started == rank.launcher.end()) continue;
-      // A smaller number is no mistake: in a heterogeneous Slurm job, each part reports only its
-      // own.
+      // A number below MPI's is no mistake: in a heterogeneous Slurm job, each component reports
+      // only its own processes.
       if (started->second <= job.world) return nothing_wrong;
       return {.wrong = fmt::format("{} is {}, but MPI counts {}", name, started->second,
                                    base::counted(job.world, "rank")),
@@ -88,8 +90,8 @@ void judge_ranks_per_node(Findings& findings, const JobFacts& job) {
                   base::counted(observed.size(), "node"));
 }
 
-/// Returns the number of GPUs on a node that NVML lists or that ranks took; nullopt if unknown.
-/// GPUs that only sysfs shows are assumed to belong to other jobs.
+/// Returns how many GPUs of a node NVML lists or ranks use; nullopt if unknown. GPUs that only
+/// sysfs shows are assumed to belong to other jobs.
 std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   if (node.facts == nullptr || !node.facts->gpus) return std::nullopt;
   std::set<std::string> taken;
@@ -98,11 +100,11 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   }
   std::size_t visible = 0;
   for (const GpuFacts& gpu : *node.facts->gpus) {
-    if (gpu.mig == true) return std::nullopt;  // MIG instances are not counted
+    if (gpu.mig == true) return std::nullopt;  // ranks use MIG instances, which are not listed
     if (!gpu.uuid.empty()) ++visible;
   }
-  // If no GPU is visible although the node has some, this is a container or NVML is missing, so the
-  // number is unknown.
+  // The node has GPUs, but NVML lists none: this is a container, or NVML is missing. So the number
+  // is unknown.
   if (visible == 0 && !(node.facts->gpus->empty() && taken.empty())) return std::nullopt;
   return std::max(visible, taken.size());
 }
@@ -110,7 +112,8 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
 void judge_gpus_per_node(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = job.device_problem ? "the device cannot be had" : no_gpus(job);
   for (const NodeRanks& node : nodes_of_ranks(job)) {
-    if (job.device != "cuda" || job.device_problem) break;  // the check device reports it
+    // A device that cannot be used is reported by the check "device".
+    if (job.device != "cuda" || job.device_problem) break;
     const std::optional<std::size_t> gpus = visible_gpus(node);
     if (!findings.knows(gpus) || *gpus == node.ranks.size()) continue;
     Answer answer =
@@ -142,9 +145,9 @@ void judge_duplicate_gpu(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// Returns how many GPUs in `taken`, which holds the GPUs of all ranks of the node, this rank may
-/// use. nullopt if unknown, as for an instance of a partitioned GPU, which is not listed even for
-/// the rank that took it.
+/// Returns how many of the GPUs in `taken`, which are those of all ranks of the node, this rank may
+/// use. nullopt if unknown. It is unknown for a rank that uses a MIG instance, since such instances
+/// are not listed.
 std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std::string>& taken) {
   if (!rank.gpu || !rank.visible_gpus) return std::nullopt;
   const std::set<std::string> visible{rank.visible_gpus->begin(), rank.visible_gpus->end()};
@@ -153,8 +156,8 @@ std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std
       taken, [&](const std::string& uuid) { return visible.contains(uuid); }));
 }
 
-/// Warns if a control group keeps a rank from using the GPUs of other ranks on its node.
-/// CUDA_VISIBLE_DEVICES is no problem: NCCL can use GPUs that it hides.
+/// Warns if a control group keeps a rank from using the GPUs of other ranks on its node. GPUs that
+/// are only hidden by CUDA_VISIBLE_DEVICES are no problem, since NCCL can use them.
 void judge_visibility(Findings& findings, const JobFacts& job) {
   std::map<int, std::set<std::string>> taken;  // by node
   for (const CheckedRank& rank : job.ranks) {

@@ -10,8 +10,8 @@
 #include "results/records/identity.hpp"
 #include "units/text.hpp"
 
-/// These rules compare software, compute rates and bandwidths among ranks, GPUs with other GPUs,
-/// and nodes with other nodes.
+/// These rules check that what should be alike is alike: the software of all ranks, GPUs of the
+/// same model, and nodes.
 namespace isoscale::preflight {
 namespace {
 
@@ -26,8 +26,9 @@ Text bytes(const std::optional<double>& value) {
   return value && *value >= 0 ? std::optional{bytes_text(*value)} : std::nullopt;
 }
 
-/// Compares the versions of a piece of software among all ranks. `key` is its key in
-/// CheckedRank::versions. If a rule compares several, the first one is shown if all are alike.
+/// Warns of ranks whose version of a piece of software differs from the most common one. `key` is
+/// its key in CheckedRank::versions. If all are alike, the result shows the version; if one rule
+/// compares several pieces of software, it shows the first.
 void compare_versions(Findings& findings, const JobFacts& job, std::string_view software,
                       const std::string& key) {
   std::vector<std::string> found;
@@ -46,7 +47,8 @@ void compare_versions(Findings& findings, const JobFacts& job, std::string_view 
   });
 }
 
-/// Compares the versions of libraries, which are facts of ranks with these keys.
+/// Compares the versions of several libraries. `keys` are their keys both in CheckedRank::versions
+/// and in the table of rank facts, which has their names.
 void compare_libraries(Findings& findings, const JobFacts& job,
                        std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
@@ -56,7 +58,7 @@ void compare_libraries(Findings& findings, const JobFacts& job,
   }
 }
 
-/// Compares a fact, as text, among all nodes.
+/// Compares a property of nodes, given as text, among all nodes.
 void compare_nodes(Findings& findings, const JobFacts& job, std::string_view quantity,
                    Text (*text)(const CheckedNode& node)) {
   findings.set_unknown("the nodes do not report it", "mount /proc and /sys");
@@ -68,7 +70,7 @@ void compare_nodes(Findings& findings, const JobFacts& job, std::string_view qua
       fmt::format("{} {} on all nodes", quantity, find_differences(findings, observed, quantity));
 }
 
-/// Compares one GPU of each node, since all GPUs of a node have the same driver.
+/// Compares the driver on the first GPU of each node; all GPUs of a node have the same driver.
 void judge_driver(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   std::vector<Observed> observed;
   const CheckedNode* last = nullptr;
@@ -123,7 +125,8 @@ void judge_application_clock(Findings& findings, std::span<const JobGpu> gpus, c
 }
 
 void judge_power_limit(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
-  constexpr double tolerance = 1;  // W; limits are set in whole watts
+  // The unit is W. Limits are set in whole watts, so smaller differences are due to rounding.
+  constexpr double tolerance = 1;
   compare_gpus(findings, gpus, "power limit",
                [](const GpuFacts& gpu) { return prefixed(gpu.power_limit, "W"); });
   for (const JobGpu& one : gpus) {
@@ -141,10 +144,10 @@ Text cpu_text(const CheckedNode& node) {
   return fmt::format("{}, {}", *node.cpu_model, base::counted(*node.cores, "core"));
 }
 
-/// Warns if a node has over 2% less memory than the others. Firmware may reserve up to 2% more on
-/// some nodes, and a missing memory module costs more than that. If the number of nodes is even,
-/// the larger of the two middle sizes counts as usual, since the fault to find is too little
-/// memory.
+/// Warns of nodes whose memory is over 2% smaller than usual. Firmware may reserve up to 2% more on
+/// some nodes; a missing memory module costs more than 2%. The usual size is the median. If the
+/// number of nodes is even, it is the larger of the two middle sizes, so that too little memory on
+/// half of the nodes is found.
 void judge_node_memory(Findings& findings, const JobFacts& job) {
   constexpr double tolerance = 0.02;
   std::vector<double> sizes;

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
 
-/// These rules check links: those between GPUs, the PCI Express links of GPUs and adapters, and
+/// These rules check the links between GPUs, the PCI Express links of GPUs and adapters, and
 /// settings that slow traffic between devices.
 namespace isoscale::preflight {
 namespace {
@@ -33,8 +33,9 @@ struct Pair {
   }
 };
 
-/// Returns the pairs of GPUs on one node that the job uses and whose link is known, by node. The
-/// job's other pairs on a node count as unknown, since one of their GPUs could not be queried.
+/// Returns the pairs of the job's GPUs on the same node whose link is known, ordered by node. Each
+/// further pair on a node is counted as an unknown fact, since NVML could not be asked about one of
+/// its GPUs.
 std::vector<Pair> job_pairs(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_pairs(job);
   std::map<const CheckedNode*, std::set<int>> gpus;
@@ -116,8 +117,8 @@ Answer judge_fabric(const JobGpu& one) {
 
 std::string cluster_of(const std::string& fabric) { return fabric.substr(0, fabric.rfind('.')); }
 
-/// True if one NVLink domain that spans nodes could hold all these GPUs, which it can for up to 72
-/// GPUs of GB200 or GB300 (NVL72). The size of other domains is unknown.
+/// True if all these GPUs fit into one NVLink domain that spans nodes: up to 72 GPUs of GB200 or
+/// GB300 (NVL72). Other models have domains of unknown size, so the result is then false.
 bool fits_one_domain(std::span<const JobGpu> gpus) {
   constexpr std::size_t most_gpus = 72;
   return gpus.size() <= most_gpus && std::ranges::all_of(gpus, [](const JobGpu& one) {
@@ -126,12 +127,13 @@ bool fits_one_domain(std::span<const JobGpu> gpus) {
          });
 }
 
-/// Warns of three problems with NVLink domains that span nodes: a GPU is in none although others of
-/// its model are, the GPUs of one domain are split into cliques, or the job is spread over several
-/// domains although one could hold it.
+/// Warns of three problems with NVLink domains that span nodes. A GPU may be in no domain although
+/// GPUs of the same model are in one. The GPUs of one domain may be split into cliques
+/// (partitions). The job may be spread over several domains although one could hold it.
 void judge_domain(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
-  std::map<std::string, std::set<std::string>> cliques;  // by cluster
-  std::set<std::string> models;                          // models with a GPU in a domain
+  // The cliques of each domain, by its cluster id.
+  std::map<std::string, std::set<std::string>> cliques;
+  std::set<std::string> models;  // models of which some GPU is in a domain
   for (const JobGpu& one : gpus) {
     findings.add(one.gpu->fabric_state || one.gpu->fabric ? nothing_wrong : not_known);
     if (!one.gpu->fabric) continue;
@@ -166,9 +168,9 @@ void judge_domain(Findings& findings, std::span<const JobGpu> gpus, const JobFac
   }
 }
 
-/// Returns the bits per second that a link carries: lanes x transfers per second x code rate (PCI
-/// Express Base Specification: 8b/10b in generations 1 and 2, 128b/130b in 3 to 5, flits of about
-/// 242/256 in 6).
+/// Returns the bit/s that a PCIe link carries: lanes x transfers per second x code rate. The code
+/// is 8b/10b in generations 1 and 2, 128b/130b in 3 to 5, and flits with about 242 of 256 bytes for
+/// data in 6 (PCI Express Base Specification).
 double pcie_rate(int generation, int width) {
   constexpr std::array<double, 6> lane{
       2.0e9, 4.0e9, 8e9 * 128 / 130, 16e9 * 128 / 130, 32e9 * 128 / 130, 64e9 * 242 / 256};
@@ -176,13 +178,14 @@ double pcie_rate(int generation, int width) {
   return width * lane[static_cast<std::size_t>(std::clamp(generation, 1, last) - 1)];
 }
 
-/// Returns "generation 4 x8".
+/// Returns a link as text: "generation 4 x8".
 std::string link_text(int generation, int width) {
   return fmt::format("generation {} x{}", generation, width);
 }
 
 /// Checks the PCIe links of GPUs. An idle GPU lowers the generation of its link, but never the
-/// width. So its greatest possible generation is compared with that of GPUs of the same model.
+/// width. So the width is compared with the greatest width of this link. Of the generation only the
+/// greatest possible one is judged, by comparison with GPUs of the same model.
 void judge_gpu_pcie(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
   if (gpus.empty()) findings.otherwise.unknown = no_gpus(job);
   std::vector<Observed> observed;
@@ -217,8 +220,8 @@ std::optional<bool> is_link_slow(const CheckedPort& port) {
   return is_reduced && !is_enough;
 }
 
-/// Warns of adapters whose PCIe link is slower than their port. A reduced link that is fast enough
-/// costs nothing, since a card may support more than its port needs.
+/// Warns of adapters whose PCIe link is slower than their network port. A link below the adapter's
+/// maximum is no problem as long as it is as fast as the port.
 void judge_nic_pcie(Findings& findings, const JobFacts& job) {
   for (const CheckedNode& node : job.nodes) {
     if (!node.ports) continue;
@@ -241,8 +244,9 @@ void judge_nic_pcie(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// Warns if the IOMMU of a node translates addresses. Nodes with NVLink-C2C need that, since it
-/// gives GPUs the address spaces of processes (NVIDIA, Grace Platform Software).
+/// Warns if the IOMMU of a node translates addresses of devices. Nodes with NVLink-C2C are exempt:
+/// there GPUs use the address spaces of processes by means of the IOMMU (NVIDIA, Grace Platform
+/// Software).
 void judge_iommu(Findings& findings, const JobFacts& job) {
   for (const CheckedNode& node : job.nodes) {
     if (!findings.knows(node.iommu_translates) || !*node.iommu_translates) continue;

@@ -8,8 +8,8 @@
 #include "machine/facts.hpp"
 #include "preflight/rules.hpp"
 
-/// These rules check the resources of nodes: cores that ranks may run on, memory that may be locked
-/// or shared, and clocks of CPUs.
+/// These rules check the resources of nodes: the cores that ranks may run on, the memory that may
+/// be locked or shared, and the clocks of CPUs.
 namespace isoscale::preflight {
 namespace {
 
@@ -41,7 +41,7 @@ Answer judge_single_core(const CheckedRank& rank, const NodeRanks&, const JobFac
                       : "streams are folded into one: communication hides behind nothing"};
 }
 
-/// Returns the number of NUMA nodes that the rank's CPUs are on; nullopt if unknown.
+/// Returns on how many NUMA nodes the CPUs that the rank may run on lie; nullopt if unknown.
 std::optional<std::size_t> numa_nodes_of(const CheckedRank& rank, const CheckedNode* node) {
   if (node == nullptr || node->numa_cpus.empty() || rank.cpus.empty()) return std::nullopt;
   const std::set<int> own{rank.cpus.begin(), rank.cpus.end()};
@@ -62,7 +62,7 @@ void judge_blas_threads(Findings& findings, const JobFacts& job) {
     if (node.facts == nullptr || !findings.knows(node.facts->cores)) continue;
     int threads = 0;
     for (const CheckedRank* rank : node.ranks) threads += rank->blas_threads;
-    // If each rank has one thread, the check shared-cores warns instead.
+    // If each rank has only one BLAS thread, the check shared-cores already warns of this.
     const bool is_one_each = threads <= static_cast<int>(node.ranks.size());
     if (threads <= *node.facts->cores || is_one_each) continue;
     findings.add({.host = node.host()},
@@ -76,12 +76,12 @@ void judge_blas_threads(Findings& findings, const JobFacts& job) {
   });
 }
 
-/// Warns if the CPU quota is below the number of threads that are always busy: all BLAS threads of
-/// all ranks if the job runs on the host, else one thread for each rank.
+/// Warns if a control group's CPU quota is below the number of threads that are always busy: if the
+/// job runs on the host, the BLAS threads of all ranks, else one thread of each rank.
 Answer judge_quota(const NodeRanks& node, const JobFacts& job) {
   if (node.facts == nullptr) return not_concerned;
-  // The quota is absent if there is none, or if it could not be read. Its absence counts as known
-  // if other facts of the node are known.
+  // The quota is absent both if there is none and if it could not be read. If other facts of the
+  // node could be read, there is none.
   if (!node.facts->cpu_quota) return node.facts->cores ? nothing_wrong : not_concerned;
   int busy = 0;
   for (const CheckedRank* rank : node.ranks) {
@@ -91,8 +91,8 @@ Answer judge_quota(const NodeRanks& node, const JobFacts& job) {
   return wrong("a control group leaves {:g} CPUs to {} busy threads", *node.facts->cpu_quota, busy);
 }
 
-/// Checks the limit of locked memory. Adapters register the buffers that they send from, and the
-/// kernel must not move registered memory.
+/// Warns if the memory that a rank may lock is limited. Adapters register the buffers that they
+/// send from, which locks them in memory.
 Answer judge_locked_memory(const CheckedRank& rank, const NodeRanks& node, const JobFacts&) {
   if (!node.has_network()) return not_concerned;
   if (rank.locked_memory_unlimited) return nothing_wrong;
@@ -100,10 +100,10 @@ Answer judge_locked_memory(const CheckedRank& rank, const NodeRanks& node, const
   return wrong("locked memory is limited to {}", bytes_text(*rank.locked_memory_limit));
 }
 
-/// Returns the shared memory that NCCL needs. NVIDIA recommends 1 GiB in containers (NCCL
-/// documentation, Troubleshooting, Runtime and MPI issues: --shm-size=1g), whose own default is 64
-/// MiB. Fewer than 16 ranks need less: NCCL's segments have about 4 MiB each, and 64 MiB hold those
-/// for 16 peers.
+/// Returns the bytes of shared memory that NCCL needs for `ranks` ranks on a node: 64 MiB for each
+/// rank, but at most 1 GiB. NVIDIA recommends 1 GiB in containers, whose own default is 64 MiB
+/// (NCCL documentation, Troubleshooting, Runtime and MPI issues: --shm-size=1g). NCCL's segments
+/// have about 4 MiB each, so 64 MiB are enough for 16 peers of a rank.
 double shared_memory_need(std::size_t ranks) {
   constexpr double each = 64 * 1024.0 * 1024, most = 1024 * 1024.0 * 1024;
   return std::min(most, each * static_cast<double>(ranks));
@@ -118,7 +118,7 @@ Answer judge_shared_memory(const NodeRanks& node, const JobFacts&) {
                base::counted(node.ranks.size(), "rank"), bytes_text(need));
 }
 
-/// Returns two numbers of CPUs: those that have one of the wanted settings, and all.
+/// Returns how many CPUs have one of the wanted settings, and how many CPUs there are.
 std::pair<int, int> count_cpus(const std::map<std::string, int>& settings,
                                std::initializer_list<std::string_view> wanted) {
   int found = 0, all = 0;
@@ -129,9 +129,10 @@ std::pair<int, int> count_cpus(const std::map<std::string, int>& settings,
   return {found, all};
 }
 
-/// Warns of CPUs that are set to save energy. In the active modes of intel_pstate and
-/// amd-pstate-epp, the governor "powersave" is the dynamic default, and the energy preference
-/// decides instead (Linux kernel documentation, CPU Performance Scaling).
+/// Warns of CPUs that are set to save energy. In general the frequency governor decides. In the
+/// active modes of intel_pstate and amd-pstate-epp, the governor "powersave" is the usual dynamic
+/// one, and the energy preference decides instead (Linux kernel documentation, CPU Performance
+/// Scaling).
 Answer judge_governor(const CheckedNode& node) {
   if (!node.governors) return not_known;
   const bool is_active =

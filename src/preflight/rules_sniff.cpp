@@ -10,29 +10,31 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-/// These rules judge the sniff test: they compare the compute rate of each rank, and the bandwidth
-/// of each pair of ranks, with others of the same kind.
+/// These rules judge the sniff test, a short measurement before the run. They compare the compute
+/// rate of each rank with that of similar ranks, and the bandwidth of each pair of ranks with that
+/// of similar pairs.
 namespace isoscale::preflight {
 namespace {
 
 using enum Verdict;
 
-constexpr std::size_t fewest_alike = 4;  ///< fewer values have no clear majority
+constexpr std::size_t fewest_alike = 4;  ///< with fewer values it is not clear which are normal
 
-/// The median of the values of one kind, and the limit below which a value is slow.
+/// The median of the values that are compared with each other, and the limit below which one is
+/// slow.
 struct Threshold {
   double median = 0, limit = 0;
 };
-/// The smallest margins below the median at which a value is slow, as a share of the median. GPUs
-/// of one model vary by 8% on average (Sinha et al., "Not All GPUs Are Created Equal", SC 2022),
-/// which is 4% to either side; CPUs share caches, memory and power with others, and links share
-/// switches.
+/// A value is slow only if it is below the median by at least this share of the median. GPUs of one
+/// model vary by 8% on average (Sinha et al., "Not All GPUs Are Created Equal", SC 2022), that is
+/// 4% to either side. CPUs share caches, memory and power with others, and links share switches, so
+/// they may vary more.
 constexpr double least_gpu_gemm = 0.05, least_cpu_gemm = 0.10, least_bandwidth = 0.10;
 
-/// Returns the limit for values of one kind. It is three standard deviations below their median;
-/// the deviation is estimated from the median absolute deviation (times 1.4826 for normal noise).
-/// The margin is at least the share `least` of the median, since nearly equal values have almost no
-/// deviation.
+/// Returns the median of values that are compared with each other, and the limit below which one is
+/// slow: three standard deviations below the median. The deviation is estimated from the median
+/// absolute deviation (times 1.4826 for normal noise). Nearly equal values have almost no
+/// deviation, so the limit is always below the median by at least the share `least` of it.
 Threshold threshold_of(const std::vector<double>& values, double least) {
   constexpr double deviations = 3, normal = 1.4826;
   const double middle = statistics::median(values).value_or(0);
@@ -43,14 +45,15 @@ Threshold threshold_of(const std::vector<double>& values, double least) {
   return {.median = middle, .limit = middle - margin};
 }
 
-/// One measured value of a rank or a pair.
+/// A measured value of a rank or of a pair of ranks. Values of the same kind are compared with each
+/// other.
 struct Measured {
   Place place;
   std::string kind;
   double value = 0;
 };
 
-/// Warns of each value that is slow, if there are at least four values of its kind.
+/// Warns of each value that is slow (see Threshold), if there are at least four values of its kind.
 void find_slow(Findings& findings, const JobFacts& job, const std::vector<Measured>& all,
                double least, std::string_view unit) {
   findings.otherwise.unknown = job.sniff_skipped.value_or(
@@ -80,7 +83,7 @@ void find_slow(Findings& findings, const JobFacts& job, const std::vector<Measur
   }
 }
 
-/// A rank with its host, and with its GPU if the facts of the node have it.
+/// A rank, its host, and its GPU if the facts of the node have it.
 struct RankAt {
   const CheckedRank* rank = nullptr;
   std::string host;
@@ -94,7 +97,7 @@ struct RankAt {
   }
 };
 
-/// Returns the ranks by number.
+/// Returns all ranks of the job, by rank number.
 std::map<int, RankAt> ranks_at(const JobFacts& job) {
   std::map<int, RankAt> ranks;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
@@ -112,7 +115,7 @@ std::map<int, RankAt> ranks_at(const JobFacts& job) {
   return ranks;
 }
 
-/// Returns the kind of a rank's compute rate, named by its processor: "ranks on NVIDIA H100",
+/// Returns the kind of a rank's compute rate. It names the processor: "ranks on NVIDIA H100",
 /// "ranks on Xeon, 1 BLAS thread".
 std::string kind_of(const RankAt& at, const JobFacts& job) {
   if (job.device == "cuda") {
@@ -124,8 +127,8 @@ std::string kind_of(const RankAt& at, const JobFacts& job) {
                      base::counted(at.rank->blas_threads, "BLAS thread"));
 }
 
-/// Returns the kind of a pair's bandwidth, named by its link: "pairs inside nodes over NVLink",
-/// "pairs across nodes".
+/// Returns the kind of a pair's bandwidth. It names the link between the two ranks: "pairs inside
+/// nodes over NVLink", "pairs across nodes".
 std::string kind_of(const RankAt& a, const RankAt& b) {
   if (a.rank->node != b.rank->node) return "pairs across nodes";
   if (!a.gpu || !b.gpu) return "pairs inside nodes";
@@ -161,7 +164,7 @@ void judge_bandwidth(Findings& findings, const JobFacts& job) {
       auto& least =
           pairs.try_emplace(std::minmax(number, other.rank), other.bandwidth).first->second;
       // A bandwidth is absent if a rank got no answer. std::min takes an absent value as less than
-      // any number, so a pair has no bandwidth if one of its two ranks got no answer.
+      // any number. So the pair's bandwidth is absent if either of its two ranks got no answer.
       least = std::min(least, other.bandwidth);
     }
   }

@@ -87,8 +87,8 @@ namespace {
 constexpr std::string_view row =
     "{:>5}  {:<11} {:<10} {:>5} {:>5} {:<16} {:>9} {:>9} {:>12} {:>11}  {}\n";
 
-/// Returns a text with the bytes sent along each set of axes, "dp 1.20 MiB, tp 3.00 MiB"; "nothing"
-/// if no bytes are sent.
+/// Returns a text with the bytes that are sent along each set of mesh axes: "dp 1.20 MiB, tp 3.00
+/// MiB"; "nothing" if no bytes are sent.
 std::string traffic_text(const plan::PlannedPoint& point) {
   std::vector<std::string> texts;
   for (const auto& [axes, sent] : point.sent_by_axes) {
@@ -102,13 +102,14 @@ std::string model_of(const plan::PlannedPoint& point) {
   return plan::uses_model(point) ? point.request.model.name : "-";
 }
 
-/// Formats the line of a point for which no numbers are shown; `why` is the reason.
+/// Formats the table row of a point for which no numbers are shown; `why` is the reason.
 std::string skipped_line(const plan::PlannedPoint& point, std::string_view why) {
   return fmt::format("{:>5}  {:<11} {:<10} {:>5} {}\n", point.index + 1, point.workload->name,
                      model_of(point), point.ranks, why);
 }
 
-/// Formats all columns of a point; its times are "-" if it does not fit into memory.
+/// Formats the table row of a point with all columns. The caller passes "-" as times if the point
+/// does not fit into memory.
 std::string point_line(const plan::PlannedPoint& point, std::string_view loop,
                        std::string_view time, std::string_view remark) {
   return fmt::format(row, point.index + 1, point.workload->name, model_of(point), point.ranks,
@@ -129,8 +130,9 @@ std::string point_line(const plan::PlannedPoint& point, const plan::PointTime& t
   return point_line(point, units::format(loop), units::format(plan::total(time, loop)), sent);
 }
 
-/// Returns a sentence that says how the plan treats partition=proportional, since the speeds of
-/// ranks are unknown when the plan is made; "" if no point uses this option.
+/// Returns a remark for plans with the option partition=proportional, which divides work by the
+/// measured speeds of ranks. The remark says what the plan assumes, since it does not know these
+/// speeds. "" if no point uses this option.
 std::string partition_text(const plan::Plan& plan) {
   const bool any = std::ranges::any_of(plan.points, [](const plan::PlannedPoint& point) {
     return point.skip_reason.empty() && microbench::partitions_by_speed(point.request);
@@ -158,8 +160,8 @@ std::string budget_text(units::Seconds budget, std::size_t fitting, std::size_t 
       fitting, base::counted(fitting + left_out, "point"), units::format(budget));
 }
 
-/// Prints the plan for a machine that a data sheet describes. `why` is the reason for assuming this
-/// sheet; "" if the user named it.
+/// Prints the plan for the machine that the data sheet `sheet` describes. `why` says why this sheet
+/// is assumed; "" if the user named it.
 void dry_run_on(const std::string& sheet, const std::string& why, const settings::RunConfig& asked,
                 int ranks, const Services& services) {
   const PricedMachine machine = services.priced_machine(sheet);
@@ -183,7 +185,7 @@ void dry_run_on(const std::string& sheet, const std::string& why, const settings
   services.print(text + gpu_work + describe(plan, config, site.device));
 }
 
-/// Prints the plan for the ranks that were started. If this host could not run the whole plan, and
+/// Prints the plan for the ranks that were started. If this host could not run the whole plan and
 /// the user named no device, prints the plan for the assumed data sheet instead.
 void dry_run_here(const settings::RunConfig& asked, const plan::Site& here, int started,
                   const Services& services) {

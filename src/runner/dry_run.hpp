@@ -13,21 +13,23 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Dry runs print a plan and measure nothing. The plan is for this machine or for one that a data
-/// sheet describes.
+/// A dry run prints the plan of a run and measures nothing. The plan is for this machine or for a
+/// machine that a data sheet describes.
 namespace isoscale::runner {
 
 struct Services;
 
-/// The data sheet that a dry run assumes if this host has no GPUs and could not run the plan.
+/// The data sheet that a dry run assumes if this host has no GPUs and the host device could not run
+/// the plan.
 inline constexpr std::string_view assumed_sheet = "h100-ndr";
 
-/// A machine that a data sheet describes. A dry run is planned for it and takes step times from it.
+/// A machine that a data sheet describes. A dry run can be planned for it, with its step times.
 struct PricedMachine {
   std::string name;                    ///< "H100 SXM, NDR"
   int node_ranks = 1;                  ///< ranks on a node
-  std::optional<units::Bytes> memory;  ///< memory of a rank; absent: unknown
-  double half_precision_rate = 0;      ///< see Site::half_precision_rate
+  std::optional<units::Bytes> memory;  ///< memory that each rank has; absent: unknown
+  /// Expected FLOP/s of a GPU in bf16 or f16; see Site::half_precision_rate.
+  double half_precision_rate = 0;
   /// Returns the time of a step with `node_ranks` ranks on each node. Throws base::UsageError if
   /// the sheet lacks a number that the step needs.
   std::function<units::Seconds(const workloads::Workload&, const workloads::Request&,
@@ -35,30 +37,33 @@ struct PricedMachine {
       step;
 };
 
-/// Returns why this host could not run the plan, "the host device does not compute in bf16"; absent
-/// if the host could run it. `plan` must have been made without a memory limit.
+/// Returns why this host could not run the plan: "the host device does not compute in bf16"; absent
+/// if it could. The second function needs a plan that was made without a memory limit, and compares
+/// it with `memory`.
 [[nodiscard]] std::optional<std::string> beyond_host(const settings::RunConfig& config);
 [[nodiscard]] std::optional<std::string> beyond_host(const plan::Plan& plan, const plan::Site& site,
                                                      units::Bytes memory);
 
-/// Returns the machine as a site of at least `ranks` ranks. The number of ranks on a node is
-/// --ranks-per-node or, without this option, the number in the data sheet.
+/// Returns a site (ranks, nodes and devices) of at least `ranks` ranks that consists of such
+/// machines. The number of ranks on a node is --ranks-per-node or, without this option, that of the
+/// data sheet.
 [[nodiscard]] plan::Site site_of(const PricedMachine& machine, const settings::RunConfig& config,
                                  int ranks);
 
-/// Sets Load::step of each point that has a step and is not skipped. Throws base::UsageError if
-/// PricedMachine::step throws it; the message then names the point.
+/// Sets Load::step, the time of one step, of each point that has steps and is not skipped. Throws
+/// base::UsageError, which names the point, if the data sheet lacks a number that the point needs.
 void price(const PricedMachine& machine, const settings::RunConfig& config, plan::Plan& plan);
 
-/// Returns the plan as a table for people: points, mesh, nodes, loop and total time, memory, FLOP,
-/// bytes sent along each set of axes, and whether each axis crosses nodes. "?" stands for an
-/// unknown value, and a point that does not fit into memory is marked. Times are estimates for
-/// `device`, see schedule.hpp. With a budget, the rows of points that would not fit into it have no
-/// times.
+/// Returns the plan as a table for people. Its columns are points, mesh, nodes, time of the
+/// measuring loop, total time, memory, FLOP, bytes sent along each set of axes, and whether each
+/// axis crosses nodes. "?" stands for an unknown value, and a point that does not fit into memory
+/// is marked. Times are estimates for `device`, see schedule.hpp. If there is a budget of time,
+/// points for which there would be no time left have no times.
 [[nodiscard]] std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
                                    std::string_view device);
 
-/// Collective over the world: prints the plan. Nothing is measured, so the device need not exist.
+/// Collective over the world: prints the plan. Nothing is measured, so the device of the plan need
+/// not exist.
 void dry_run(const settings::RunConfig& config, const comm::Environment& environment,
              const comm::Communicator& world, const Services& services);
 

@@ -24,7 +24,7 @@ namespace {
 std::string point_title(const plan::PlannedPoint& point) {
   const std::string model = plan::uses_model(point) ? " " + point.request.model.name : "";
   const mesh::Shape& mesh = point.request.mesh;
-  // A skipped point may have no mesh, and the mesh of one rank is not worth printing.
+  // The mesh is not printed for a skipped point, which may have none, and for a point of one rank.
   const bool has_mesh = point.ranks > 1 && static_cast<int>(mesh.size()) == point.ranks;
   return fmt::format("{}{} on {}{}", point.workload->name, model,
                      base::counted(point.ranks, "rank"),
@@ -42,7 +42,8 @@ std::string outcome_text(const results::PointData& data) {
   return fmt::format("{}: {}", results::name(data.status), data.reason);
 }
 
-/// Returns the data of a point that is not measured for lack of time; `reason` becomes its reason.
+/// Returns the data of a point that is not measured for lack of time; `reason` is stored as its
+/// reason.
 results::PointData left_out(const plan::PlannedPoint& point, std::string_view reason) {
   results::PointData data = describe_point(point);  // its mesh is the planned one
   measure::end_as(results::PointStatus::skipped, std::string{reason}, data);
@@ -96,7 +97,8 @@ base::ExitCode Launch::measure() {
   return exit_code();
 }
 
-/// Collective: returns the exit code of a launch that has ended.
+/// Collective: returns the exit code of a launch that has ended. Only rank 0 knows it; the others
+/// learn it here.
 base::ExitCode Launch::exit_code() const {
   const bool is_moved = file_ && !file_->moved().empty();
   const bool is_whole = failed_ == 0 && left_hung_.empty() && !is_moved;  // valid on rank 0 only
@@ -104,15 +106,15 @@ base::ExitCode Launch::exit_code() const {
                                                                        : base::ExitCode::failed;
 }
 
-/// Locks the run file. While the lock is held, no other thread records that the point under way was
-/// aborted. A thread that has to end the process waits for the lock, but for no longer than a
+/// Locks the run file. While the lock is held, no other thread can record that the current point
+/// was aborted. A thread that has to end the process waits for this lock, but for no longer than a
 /// second.
 std::unique_lock<std::timed_mutex> Launch::hold_file() const {
   return std::unique_lock{setting_.services.supervisor.file_mutex()};
 }
 
-/// Writes a point to the run file, and returns the point as written. If writing it fails for lack
-/// of memory, the point is written as failed.
+/// Writes a point to the run file, and returns the point as written. If there is too little memory
+/// to write its data, the point is written as failed.
 results::PointData Launch::commit(results::PointData data) {
   const auto lock = hold_file();
   try {
@@ -140,9 +142,9 @@ std::map<int, units::Seconds> Launch::planned_times() const {
   return times;
 }
 
-/// Collective: chooses the next point and the time for it, the same on every rank. Returns false if
-/// there is none. Rank 0 chooses, since only its clock counts and only rank 0 knows which points
-/// are wanted.
+/// Collective: chooses the next point and the time for it, the same on every rank; returns false if
+/// no point is left. Rank 0 chooses, since the budget is counted by its clock and only it knows
+/// which points are wanted.
 bool Launch::begin_next() {
   const comm::Communicator& world = setting_.world;
   watch::Supervisor& supervisor = setting_.services.supervisor;
@@ -182,7 +184,8 @@ measure::PointContext Launch::context(const plan::Turn& turn) {
           .rank_facts = rank_facts_};
 }
 
-/// Collective: writes a point. Rank 0 returns the point as written.
+/// Collective: writes a point to the run file. Rank 0 returns the point as written; other ranks
+/// return `data`.
 results::PointData Launch::record(results::PointData data) {
   setting_.services.supervisor.activity().doing("writing the run file");
   on_root(setting_.world, [&] { data = commit(std::move(data)); });
@@ -190,7 +193,7 @@ results::PointData Launch::record(results::PointData data) {
   return data;
 }
 
-/// Records the points for which there was no time.
+/// Records the points that were not measured for lack of time.
 void Launch::record_left_out() {
   on_root(setting_.world, [&] {
     if (ends_soon_ && !schedule_->waiting().empty()) {

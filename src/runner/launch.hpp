@@ -26,14 +26,14 @@
 
 namespace isoscale::runner {
 
-/// Collective over the world: verifies and measures one point (measure_point.cpp). Ranks outside
-/// the point sleep or play copies of it. The result is complete on world rank 0; on other ranks
-/// only its status is right.
+/// Collective over the world: verifies and measures one point (in measure_point.cpp). Ranks that do
+/// not belong to the point sleep, or play copies of it. World rank 0 returns the complete result;
+/// on other ranks only its status is valid.
 [[nodiscard]] results::PointData run_point(const plan::PlannedPoint& point,
                                            const measure::PointContext& context);
 
-/// One launch of a measurement. It makes the plan, opens the run file (run.cpp, resume.cpp), and
-/// measures one point after another (launch.cpp).
+/// One launch of a measurement. It makes the plan, opens the run file (run.cpp, or resume.cpp to
+/// resume a run), and measures one point after another (launch.cpp).
 class Launch {
  public:
   struct Setting {
@@ -41,37 +41,39 @@ class Launch {
     const Services& services;
     const comm::Communicator& world;
     executor::Executor& executor;
-    std::span<const machine::MachineFacts> facts;  ///< by rank
+    std::span<const machine::MachineFacts> facts;  ///< facts of the machine of every rank, by rank
     plan::Site site;
-    units::Nanoseconds begin;                    ///< begin of the run; --budget counts from it
-    std::optional<std::string> device_reason{};  ///< why --device auto chose this device
+    units::Nanoseconds begin;  ///< start of the run, from which --budget counts
+    /// The reason why --device auto chose this device; absent if the user named it.
+    std::optional<std::string> device_reason{};
   };
 
-  /// `earlier` is the run to resume; it is set on rank 0 only, and absent for a new run. Throws
-  /// base::UsageError as make_plan() does. Everything that `setting` refers to must outlive the
-  /// launch.
+  /// `earlier` is the run that --resume continues; it is set on rank 0 only, and absent for a new
+  /// run. Throws base::UsageError like make_plan(). All objects to which `setting` refers must
+  /// outlive the launch.
   Launch(const Setting& setting, std::optional<results::RunData> earlier);
   ~Launch();
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
 
-  /// Collective: measures all wanted points. Called once.
+  /// Collective: measures all points that this launch has to measure. Must be called only once.
   [[nodiscard]] base::ExitCode measure();
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
-  /// Returns the estimated time of each wanted point, by its index.
+  /// Returns the estimated time of each point that this launch has to measure, by its index.
   [[nodiscard]] std::map<int, units::Seconds> planned_times() const;
-  /// Prepares the run file and determines which points are wanted. Returns false on every rank if
-  /// the run to resume lacks no point.
+  /// Opens the run file and determines which points this launch has to measure. Returns false on
+  /// every rank if --resume was given and the earlier run lacks no point.
   bool opened();
   void create();
-  bool reopen();                                                            ///< in resume.cpp
-  [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;  ///< in resume.cpp
+  bool reopen();  ///< defined in resume.cpp
+  /// Defined in resume.cpp.
+  [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;
   [[nodiscard]] base::ExitCode exit_code() const;
   [[nodiscard]] bool begin_next();
   [[nodiscard]] measure::PointContext context(const plan::Turn& turn);
-  /// Called on rank 0 when the job ends early: records the point under way as failed.
+  /// Called on rank 0 before a hang or a failure ends the job: records the current point as failed.
   void record_abort(const std::string& why);
   [[nodiscard]] results::PointData as_failed(int index, const std::string& why) const;
   results::PointData record(results::PointData data);
@@ -84,22 +86,26 @@ class Launch {
   Setting setting_;
   plan::Plan plan_;
   std::filesystem::path path_;
-  std::set<int> wanted_;     ///< points to measure, by index; valid on rank 0 only
-  std::set<int> retried_;    ///< wanted points that failed or hung earlier; used on rank 0 only
-  std::set<int> left_hung_;  ///< points that hung and are not measured again; used on rank 0 only
+  /// Indices of the points that this launch has to measure; valid on rank 0 only.
+  std::set<int> wanted_;
+  /// Indices of wanted points that failed or hung in an earlier launch; used on rank 0 only.
+  std::set<int> retried_;
+  /// Indices of points that hung earlier and are not measured again; used on rank 0 only.
+  std::set<int> left_hung_;
   std::optional<watch::Progress> progress_;
   std::optional<plan::Schedule> schedule_;
   std::optional<plan::Turn>
-      current_;     ///< the point under way; changed only while the file is locked
-  int failed_ = 0;  ///< points that failed in this launch
+      current_;     ///< the point that is being measured; changed only while the file is locked
+  int failed_ = 0;  ///< number of points that failed in this launch
   bool ends_soon_ = false;
   // The members below are used on rank 0 only.
   std::optional<results::RunData> earlier_;
   results::RunData header_;
   std::vector<results::RankFacts> rank_facts_;  ///< facts of the ranks of this launch
-  results::RunData measured_;                   ///< measured points, for calibration
+  /// The points with result rows, from which the calibration is computed.
+  results::RunData measured_;
   std::optional<RunFile> file_;
-  std::optional<int> last_in_file_;  ///< the point that was written last
+  std::optional<int> last_in_file_;  ///< index of the point that was written last
 };
 
 }  // namespace isoscale::runner

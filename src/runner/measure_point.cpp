@@ -34,7 +34,8 @@ namespace {
 using results::PointData;
 using results::PointStatus;
 
-constexpr std::size_t most_soak_findings = 1000;  // limit on the findings in a run file
+// Limit on the differing replays that a run file lists.
+constexpr std::size_t most_soak_findings = 1000;
 
 std::string standing_text(const plan::StepLoop& loop) {
   const std::string text = fmt::format("{} of {} steps count, {}", loop.counted(), loop.steps(),
@@ -43,8 +44,8 @@ std::string standing_text(const plan::StepLoop& loop) {
   return width ? fmt::format("{}, ±{}", text, units::format_percent(*width)) : text;
 }
 
-/// Changes the times in traces to those that this rank's clock would show if it had the injected
-/// error. This is done here and not when the clock is read, so that reading costs nothing extra.
+/// Changes the times in `record` to what this rank's clock would show with the injected clock
+/// error. This is done after the measurement, so that reading the clock costs nothing extra.
 void misread(const comm::ClockSync& clocks, measure::Record& record) {
   for (timeline::StepTrace& trace : record.traces) {
     trace.begin = clocks.shown(trace.begin);
@@ -56,7 +57,7 @@ void misread(const comm::ClockSync& clocks, measure::Record& record) {
   }
 }
 
-/// Measures a point on one rank, which plays in the point or in a copy of it.
+/// Measures a point on one rank, which plays either the point itself or a copy of it.
 class PointRun {
  public:
   PointRun(const plan::PlannedPoint& point, const measure::PointContext& context,
@@ -67,8 +68,8 @@ class PointRun {
         data_(data),
         sub_world_(context.world.split(role.replica, role.position)),
         active_(context.world.split(role.replica < 0 ? -1 : 0, context.world.rank())),
-        // Copies of the point have no faults, and their times are not kept. The twin is checked
-        // without faults, so that a wrong result there is a real error.
+        // Copies of the point get no faults, and their times are not kept. The twin is checked
+        // without faults, so that a wrong result of the twin is a real error.
         point_{.planned = point,
                .context = context,
                .sub_world = sub_world_,
@@ -78,17 +79,17 @@ class PointRun {
                                          context.world.rank(), point.request.seed),
                .share = role.replica == 0 ? measure::Share::in_point : measure::Share::replica} {}
 
-  /// A part of the measurement of a point.
+  /// A part of the measurement of a point, such as its verification or its timed steps.
   struct Section {
-    std::string_view doing;  ///< shown as progress; "" if the section shows its own
+    std::string_view doing;  ///< text for the progress display; "" if the section sets its own
     bool is_wanted;
-    /// Plays the section, judges its results, and records them in the data on rank 0 of the point,
-    /// and the point's status on all ranks that play. Collective over these ranks. Returns false if
-    /// the point ends with this section.
+    /// Plays the section and judges its results. Collective over all ranks that play the point or a
+    /// copy. Stores the results in `data_` on rank 0 of the point, and the point's status in
+    /// `data_` on all these ranks. Returns false if the point ends with this section.
     bool (PointRun::*play)();
   };
 
-  /// Returns the sections in the order in which they are played.
+  /// Returns all sections in the order in which they are played.
   [[nodiscard]] std::array<Section, 8> sections() const {
     using workloads::Kind;
     const bool has_steps = workload_.kind == Kind::steps;
@@ -105,21 +106,21 @@ class PointRun {
   }
 
  private:
-  /// Returns the ranks of the point whose spans are kept.
+  /// Returns the ranks of the point whose spans (times of ops) are kept.
   [[nodiscard]] std::vector<int> traced() const {
     return measure::traced_ranks(set_.mesh, context_.config.trace_ranks);
   }
 
-  /// Returns the devices that this rank samples: none if it plays a copy of the point.
+  /// Returns the devices that this rank samples; none if it plays a copy of the point.
   [[nodiscard]] measure::SamplingDuty duty() const {
     if (!point_.in_point()) return {};
     return measure::sampling_duty(sub_world_.rank(), point_.planned.world_ranks,
                                   context_.site.node_of_rank, context_.facts, context_.gpu_uuid());
   }
 
-  /// Adds a verdict, on which the ranks of each copy already agree, to the data. If it is bad on
-  /// any rank, the point fails. The reason is this rank's own verdict if that is bad, else the
-  /// verdict of a copy.
+  /// Adds a verdict to the data. The ranks of the point agree on it, and so do those of each copy,
+  /// but the verdicts may differ. If any of them is bad, the point fails. The reason is this rank's
+  /// own verdict if that is bad, else that of a copy.
   void judge(const measure::Verdict& verdict) {
     data_.verified = data_.verified.value_or(true) && verdict.ok;
     if (!data_.verification.empty()) data_.verification += "; ";
@@ -140,7 +141,8 @@ class PointRun {
     return false;
   }
 
-  /// Measures the speed of each rank, by which the request is partitioned.
+  /// Measures the speed of each rank, since the option partition=proportional divides the work by
+  /// these speeds.
   bool partition() {
     program::ProgramSet set;
     const std::string problem = comm::problem_in(
@@ -159,8 +161,8 @@ class PointRun {
                       data_);
       return false;
     }
-    // The twin's algorithms are kept, too, so that a later run with --gemm-algorithms finds all
-    // algorithms that it needs.
+    // The algorithms of the twin's GEMMs are stored, too, so that a later run with
+    // --gemm-algorithms finds all algorithms that it needs.
     if (point_.in_point()) measure::collect_gemm_choices(sub_world_, twin.gemm_choices, data_);
     judge(twin);
     if (microbench::partitions_by_speed(request_)) {
@@ -192,7 +194,7 @@ class PointRun {
     return session_ != nullptr;
   }
 
-  /// Adds the sections that check the results of steps to the programs.
+  /// Adds to the programs the sections that check the results of steps.
   void add_checks() {
     std::optional<int> flipping;
     if (context_.config.soak && point_.in_point()) {
@@ -211,7 +213,7 @@ class PointRun {
     data_.outline = program::outline(set_, program::Section::step);
   }
 
-  /// Plays the timed and traced steps, between two steps that are checked.
+  /// Plays the timed and traced steps. The step before them and the one after them are checked.
   bool play_steps() {
     session_->play({.section = program::Section::setup});
     check_->step(*session_, sub_world_);
@@ -236,8 +238,8 @@ class PointRun {
     return true;
   }
 
-  /// Called between blocks. Shows the progress, and checks the weights if steps were traced since
-  /// the last call.
+  /// Called between blocks of steps. Shows the progress. If steps were traced since the last call,
+  /// also checks the weights.
   void look_at(const plan::StepLoop& loop) {
     context_.progress.doing(standing_text(loop));
     if (loop.traced_blocks() == checked_traces_) return;
@@ -245,7 +247,7 @@ class PointRun {
     check_->weights(*session_, sub_world_);
   }
 
-  /// Replays the step, and records which replays differed.
+  /// Replays the step many times, and records the replays whose results differed.
   bool soak() {
     const auto tell = [&](const measure::SoakResult& so_far) {
       context_.progress.doing(
@@ -264,16 +266,16 @@ class PointRun {
     return true;
   }
 
-  /// True if steps are traced and no ranks share cores. On shared cores, all ranks would compute at
-  /// the same time in the step without communication, so its ops would take longer than in the real
-  /// step, where ranks that wait leave the cores to others.
+  /// True if steps are traced and no ranks share cores. On shared cores the durations without
+  /// communication would be too long: all ranks would compute at the same time, while in the real
+  /// step ranks that wait leave the cores to others.
   [[nodiscard]] bool can_play_solo() const {
     return context_.effort.trace_steps > 0 &&
            std::ranges::find(data_.labels, "oversubscribed") == data_.labels.end();
   }
 
-  /// Plays the step without communication. This must be the last part of the point, since such a
-  /// step computes wrong results, which nothing may use.
+  /// Plays the step without communication. This must be the last section of the point: such a step
+  /// computes wrong results, which nothing may use afterwards.
   bool play_solo() {
     const double step = active_.all_max(last_step_.value());
     const std::vector<units::Nanoseconds> times =
@@ -284,18 +286,20 @@ class PointRun {
   }
 
   const workloads::Workload& workload_;
-  workloads::Request request_;  ///< the point's request, with the measured speeds of ranks
+  /// The point's request, to which the measured speeds of ranks are added.
+  workloads::Request request_;
   const measure::PointContext& context_;
   PointData& data_;
-  comm::Communicator sub_world_;  ///< ranks of the point, or of this rank's copy of it
-  comm::Communicator active_;     ///< the ranks of the point and of its copies
+  /// The ranks of the point or, on a rank that plays a copy, of this copy.
+  comm::Communicator sub_world_;
+  comm::Communicator active_;  ///< the ranks of the point and of all its copies
   measure::MeasuredPoint point_;
   program::ProgramSet set_;
-  std::optional<program::Section> solo_;  ///< the step without communication
+  std::optional<program::Section> solo_;  ///< the section that is the step without communication
   std::optional<measure::StepCheck> check_;
   std::optional<measure::Soak> soak_;
-  std::size_t checked_traces_ = 0;  ///< traced blocks after which weights were checked
-  units::Seconds last_step_{};      ///< time of the last step that was measured, on this rank
+  std::size_t checked_traces_ = 0;  ///< the number of traced blocks when weights were last checked
+  units::Seconds last_step_{};      ///< this rank's time of the last step
   executor::SessionPtr session_;
 };
 
@@ -319,7 +323,8 @@ PointData run_point(const plan::PlannedPoint& point, const measure::PointContext
   data.started = base::utc_now();
   {
     const plan::RankRole role = roles[static_cast<std::size_t>(context.world.rank())];
-    PointRun run{point, context, role, data};  // collective over the world, since it splits `world`
+    // The constructor is collective over the world, which it splits into smaller communicators.
+    PointRun run{point, context, role, data};
     if (role.replica >= 0) {
       for (const PointRun::Section& section : run.sections()) {
         if (!section.is_wanted) continue;
@@ -331,7 +336,7 @@ PointData run_point(const plan::PlannedPoint& point, const measure::PointContext
     context.world.quiet_barrier();
   }
   data.ended = base::utc_now();
-  // Ranks that did not play learn the status here.
+  // Ranks that neither played the point nor a copy learn the status here.
   data.status =
       static_cast<PointStatus>(context.world.broadcast(static_cast<std::int64_t>(data.status), 0));
   return data;

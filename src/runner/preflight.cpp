@@ -34,7 +34,7 @@ std::unique_ptr<executor::Executor> make_host(const settings::RunConfig& config,
                                               const comm::Environment& environment,
                                               const comm::Communicator& world) {
   // Without this error, the executor would silently play all streams on one thread, although the
-  // user asked for threads.
+  // user asked for one thread per stream.
   if (config.host_streams == settings::HostStreams::threads &&
       environment.thread_level() < MPI_THREAD_MULTIPLE) {
     throw base::UsageError(
@@ -50,8 +50,8 @@ std::unique_ptr<executor::Executor> make_host(const settings::RunConfig& config,
        .thread_level = environment.thread_level()});
 }
 
-/// Collective: returns the GEMM algorithms that an earlier run chose. Every rank reads its file; if
-/// one cannot, all throw base::UsageError.
+/// Collective: returns the GEMM algorithms that an earlier run chose, from the file that the user
+/// names. Every rank reads the file; if one of them cannot, all throw base::UsageError.
 std::vector<results::GemmChoice> known_algorithms(const settings::RunConfig& config,
                                                   const comm::Communicator& world) {
   std::vector<results::GemmChoice> known;
@@ -75,15 +75,16 @@ std::unique_ptr<executor::Executor> make_cuda(const settings::RunConfig& config,
                                 .graph = config.graph,
                                 .nvtx = config.nvtx,
                                 .known_algorithms = known_algorithms(config, world)};
-  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // no marks: no hang detection
-  // The executor gives up creating a communicator before the supervisor detects a hang, so that the
-  // report names the communicator.
+  // Marks show in which op a rank hangs. Without a timeout no hang is detected, so none are needed.
+  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();
+  // The executor stops waiting for a communicator a little before the supervisor would report a
+  // hang, since the executor can name the communicator.
   constexpr double before_hang = 0.9;
   options.communicator_timeout = before_hang * config.timeout;
   return plugin.make(options, world);
 }
 
-/// The CUDA plugin, and the result of the vote on whether all ranks can use it.
+/// The CUDA plugin, and the result of a vote of all ranks on whether each of them can use it.
 struct Gpus {
   executor::PluginSearch search;
   comm::Vote usable;  ///< the same on every rank
@@ -94,7 +95,8 @@ Gpus look_for_gpus(const comm::Communicator& world) {
   return {.search = std::move(search), .usable = comm::all_ok(world, problem)};
 }
 
-/// Returns the versions of all software that this rank uses.
+/// Returns the versions of the software that this rank uses, under the keys of
+/// CheckedRank::versions.
 std::map<std::string, std::string> versions_of(const executor::Executor* executor) {
   const base::BuildInfo& build = base::build_info();
   std::map<std::string, std::string> versions{{"isoscale", std::string{build.version}},
@@ -111,7 +113,7 @@ std::map<std::string, std::string> versions_of(const executor::Executor* executo
   return versions;
 }
 
-/// Collects the facts of this rank and, on the first rank of each node, those of the node.
+/// Collects the facts of this rank; on the first rank of each node, those of the node, too.
 JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
                    const std::vector<int>& node_of_rank) {
   const auto me = static_cast<std::size_t>(world.rank());
@@ -137,7 +139,8 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
     facts.nodes.push_back(preflight::collect_node(sources, machine));
     facts.nodes.back().node = node;
   } else if (rank.gpu) {
-    // A control group may hide this GPU from the node's first rank, which collects the other GPUs.
+    // A control group may hide this GPU from the node's first rank, which collects the facts of all
+    // GPUs that it sees. So this rank adds the facts of its own GPU.
     if (auto gpu = preflight::collect_gpu(sources, *rank.gpu)) {
       facts.nodes.emplace_back().node = node;
       facts.nodes.back().gpus = {*std::move(gpu)};
@@ -147,10 +150,11 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
   return facts;
 }
 
-/// Returns why there is no sniff test, which compares ranks; absent if there is one.
+/// Returns the reason why no sniff test is made; absent if it is made. The sniff test is a short
+/// measurement before the run that compares the speeds of ranks.
 std::optional<std::string> reason_not_to_sniff(const PreflightWish& wish,
                                                const std::vector<int>& node_of_rank) {
-  constexpr std::size_t fewest = 4;  // with fewer ranks there is no majority to compare with
+  constexpr std::size_t fewest = 4;  // with fewer ranks it is not clear which speed is normal
   if (wish.executor == nullptr) return "no device was found to run on";
   if (wish.config.share_gpu == settings::ShareGpu::yes) return "ranks share GPUs";
   if (node_of_rank.size() < fewest) {
@@ -165,8 +169,8 @@ std::optional<std::string> reason_not_to_sniff(const PreflightWish& wish,
   return std::nullopt;
 }
 
-/// Writes the facts for the run file. The environment of a rank is left out if it equals that of
-/// rank 0.
+/// Returns the facts as JSON for the run file. The environment variables of a rank are left out if
+/// they are the same as on rank 0.
 std::string recorded(JobFacts job) {
   for (std::size_t rank = 1; rank < job.ranks.size(); ++rank) {
     if (job.ranks[rank].environment == job.ranks.front().environment) {

@@ -13,30 +13,31 @@
 #include "results/records/run_data.hpp"
 #include "settings/run_config.hpp"
 
-/// The steps before the measurement: choosing the executor, and checking the ranks and machines of
-/// the launch.
+/// Takes the steps that precede the measurement: chooses the executor, and checks the ranks and the
+/// machines of the launch.
 namespace isoscale::runner {
 
 /// The executor that measures all points of a launch.
 struct ChosenExecutor {
   std::unique_ptr<executor::Executor> executor;
-  std::optional<std::string> reason;  ///< why --device auto chose it; absent if the user named it
+  /// The reason why --device auto chose it; absent if the user named the device.
+  std::optional<std::string> reason;
 };
 
 /// Collective over `world`: returns the executor for --device, the same on every rank. `auto` means
-/// cuda if all ranks can use it, else host; the result gives the reason. Throws base::UsageError on
-/// all ranks if the user named a device that cannot be used, so that no other device replaces it
-/// silently.
+/// cuda if all ranks can use it, else host; the result then has the reason. If the user named a
+/// device that cannot be used, throws base::UsageError on all ranks, so that no other device is
+/// used silently.
 [[nodiscard]] ChosenExecutor choose_executor(const settings::RunConfig& config,
                                              const comm::Environment& environment,
                                              const comm::Communicator& world);
 
-/// Returns the description of GPUs about which nothing is known. It assumes that every type works.
+/// Returns the description of GPUs of which nothing is known. It says that all element types work.
 [[nodiscard]] executor::Description unseen_gpus();
 
-/// Collective over `world`: returns the device that a plan is made for. It is chosen as by
-/// choose_executor(), except that --device cuda needs no GPU: without GPUs the plan is made for
-/// unseen_gpus().
+/// Collective over `world`: returns the device for which a dry run makes its plan. It is the device
+/// that choose_executor() would choose, except that --device cuda is possible without GPUs; the
+/// plan is then made for unseen_gpus().
 [[nodiscard]] executor::Description planned_device(const settings::RunConfig& config,
                                                    const comm::Environment& environment,
                                                    const comm::Communicator& world);
@@ -47,23 +48,24 @@ struct PreflightWish {
   const settings::RunConfig& config;
   executor::Executor* executor = nullptr;  ///< not owned
   std::optional<std::string> device_problem{};
-  std::optional<std::string> device_reason{};    ///< see ChosenExecutor
-  std::span<const machine::MachineFacts> facts;  ///< by world rank
+  /// The reason why --device auto chose the device; see ChosenExecutor.
+  std::optional<std::string> device_reason{};
+  std::span<const machine::MachineFacts> facts;  ///< facts of all ranks, by world rank
 };
 
-/// Collective over `world`: collects the facts of all ranks and checks them. Rank 0 returns the
-/// facts and the results of all checks; the result of other ranks is empty. The number of messages
-/// per rank grows with the logarithm of the number of ranks. Throws base::UsageError on every rank
-/// if --allow names no check.
+/// Collective over `world`: collects the facts of all ranks and checks them. Returns the facts and
+/// the results of all checks on rank 0, and an empty result on other ranks. A rank sends and
+/// receives a number of messages that grows only with the logarithm of the number of ranks. Throws
+/// base::UsageError on every rank if --allow has a name that is not the name of a check.
 [[nodiscard]] results::PreflightData preflight(const PreflightWish& wish,
                                                const comm::Communicator& world);
 
-/// Collective over `world`: prints warnings for the problems that rank 0 found, and throws
-/// base::UsageError on every rank if one of them is a stop.
+/// Collective over `world`: prints a warning for each problem that preflight() found on rank 0. If
+/// the verdict of one of them is stop, throws base::UsageError on every rank.
 void require_no_stop(const results::PreflightData& preflight, const comm::Communicator& world);
 
-/// Runs `isoscale check`: preflight alone, for the device that `config` asks for. If this device
-/// cannot be used, one of the results is a stop that says so. Throws as preflight() does.
+/// Carries out `isoscale check`: preflight for the device that `config` asks for, and nothing else.
+/// If this device cannot be used, a result with the verdict stop says so. Throws like preflight().
 [[nodiscard]] results::PreflightData check(const settings::RunConfig& config,
                                            const comm::Environment& environment,
                                            const comm::Communicator& world);

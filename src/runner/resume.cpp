@@ -33,8 +33,8 @@ void compare_text(std::string_view what, std::string_view earlier, std::string_v
   if (earlier != now) found.push_back(fmt::format("{} '{}', not '{}'", what, now, earlier));
 }
 
-/// Adds the differences between the facts of ranks to `found`. For each fact, only the first rank
-/// that differs is named.
+/// Compares the facts of each rank in the two launches, and adds the differences to `found`. For
+/// each kind of fact, only the first rank that differs is named.
 void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::string>& found) {
   const std::size_t ranks = std::min(earlier.rank_facts.size(), now.rank_facts.size());
   for (const results::RankField& field : results::rank_fields) {
@@ -54,8 +54,8 @@ void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::
   }
 }
 
-/// Returns the environment variables of a run that affect libraries and devices, with their values
-/// in quotes.
+/// Returns the environment variables of a run that affect libraries and devices, each with its
+/// value in quotes.
 std::map<std::string, std::string> settings_of(const RunData& run) {
   const std::map<std::string, std::string> variables{run.environment.begin(),
                                                      run.environment.end()};
@@ -70,7 +70,7 @@ std::map<std::string, std::string> settings_of(const RunData& run) {
   return settings;
 }
 
-/// Returns the hosts of a run, each once, in the order of ranks.
+/// Returns the hosts on which a run had ranks, each once, in the order of ranks.
 std::vector<std::string> hosts_of(const RunData& run) {
   std::vector<std::string> hosts;
   for (const RankFacts& rank : run.rank_facts) {
@@ -79,14 +79,16 @@ std::vector<std::string> hosts_of(const RunData& run) {
   return hosts;
 }
 
-/// Returns the numbers, from 1, of points: "1-3, 5" for the indices 0, 1, 2 and 4.
+/// Returns the numbers of points as text. Points are numbered from 1, so the indices 0, 1, 2 and 4
+/// give "1-3, 5".
 std::string numbers_text(const std::set<int>& indices) {
   std::vector<int> numbers;
   for (const int index : indices) numbers.push_back(index + 1);
   return base::ranges_text(numbers);
 }
 
-/// Throws base::UsageError with all of the differences in `found`; does nothing if there are none.
+/// Throws base::UsageError, whose message has all differences in `found`; does nothing if `found`
+/// is empty.
 void require_no_differences(const std::string& file, const std::vector<std::string>& found) {
   if (found.empty()) return;
   throw base::usage_error(
@@ -169,16 +171,17 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
       now.created, base::plural(missing.size(), "point"), numbers_text(missing));
   const auto before = hosts_of(earlier), after = hosts_of(now);
   if (before != after) {
-    constexpr std::size_t most_hosts = 4;  // there may be thousands
+    // There may be thousands of hosts, so only a few are named.
+    constexpr std::size_t most_hosts = 4;
     text += fmt::format(", on {} instead of {}", base::listed(after, most_hosts),
                         base::listed(before, most_hosts));
   }
   return text;
 }
 
-/// Returns the point that hung and ended the earlier job, as a failed point, if the run file lacks
-/// it. This happens when rank 0 did not answer, so that another rank wrote the findings to a file
-/// beside the run file. Absent otherwise.
+/// Returns the data, with the status failed, of the point that hung and ended the earlier job;
+/// absent if no point did, or if the run file already has it. The run file lacks it if rank 0 did
+/// not answer, so that another rank wrote the findings to a file beside the run file.
 std::optional<PointData> Launch::unrecorded_hang() const {
   const auto hang = watch::read_hang_file(path_, earlier_->created);
   if (!hang || std::cmp_greater_equal(hang->point, plan_.points.size())) return std::nullopt;
@@ -188,8 +191,9 @@ std::optional<PointData> Launch::unrecorded_hang() const {
   return as_failed(hang->point, std::string{watch::hang_prefix} + hang->sentence);
 }
 
-/// Opens the run to resume. Returns false if that run lacks no point. Otherwise this launch
-/// continues with its header, and a warning in the header says which points come from which launch.
+/// Opens the run that --resume continues, and determines which points to measure. Returns false if
+/// the run lacks no point. Otherwise this launch goes on with the run's header, to which it adds a
+/// warning that says which points come from which launch.
 bool Launch::reopen() {
   const std::string file = path_.string();
   require_no_differences(file, differences(*earlier_, header_));
@@ -218,8 +222,8 @@ bool Launch::reopen() {
   if (!wanted_.empty()) {
     earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
     for (const results::CheckResult& result : header_.preflight->results) {
-      // The preflight data in the file are those of the first launch, so this launch's stops are
-      // noted as warnings.
+      // The file keeps the preflight results of the first launch. So problems of this launch that
+      // would have stopped it without --allow are recorded as warnings.
       if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));
     }
   }

@@ -9,38 +9,40 @@
 #include "results/records/run_data.hpp"
 #include "runner/plan/plan.hpp"
 
-/// Resuming a run that ended early: finds the points that it lacks, and decides whether this launch
-/// may measure them.
+/// Resumes a run that ended early: finds out which points it lacks, and whether this launch is
+/// similar enough to measure them.
 namespace isoscale::runner {
 
-/// The points of a plan for which an earlier run has no result, by index. A point that was skipped
-/// for another reason than lack of time is in none of these sets, since it would be skipped again.
+/// The points of a plan for which an earlier run has no result, by index in the plan. A point that
+/// was skipped is in none of these sets, since it would be skipped again, unless it was skipped for
+/// lack of time.
 struct Missing {
   std::set<int> never_begun{}, failed{};
-  std::set<int> hung{};  ///< points that hung and ended their job; they may end the next one, too
+  /// Points that hung and so ended their job; measured again, they may end the next job, too.
+  std::set<int> hung{};
 
   bool operator==(const Missing&) const = default;
 };
 [[nodiscard]] Missing missing_points(const results::RunData& earlier, const plan::Plan& plan);
 
-/// Returns the differences of this launch (`now`) from the earlier run, a clause each: "3 nodes,
-/// not 4", "NCCL_ALGO 'Ring', not unset". It compares the program, the machine, its ranks and the
-/// settings of their libraries (machine::recorded_settings), since points of two different setups
-/// form no curve. Names of hosts and visible devices may differ.
+/// Returns how this launch (`now`) differs from the earlier one, with a clause for each difference:
+/// "3 nodes, not 4", "NCCL_ALGO 'Ring', not unset". It compares the program, the machine, its ranks
+/// and the settings of their libraries (machine::recorded_settings), since points of two different
+/// setups form no curve. Names of hosts and the visible devices may differ.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,
                                                    const results::RunData& now);
 
-/// Returns the points of the earlier run that differ from those of the plan in workload, model,
-/// rank count or mesh, a clause each.
+/// Returns how points of the earlier run differ from those of the plan in workload, model, rank
+/// count or mesh, with a clause for each point that differs.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,
                                                    const plan::Plan& plan);
 
-/// Throws base::UsageError unless the earlier run had `ranks` ranks. With another count, the plans
-/// could not even be compared.
+/// Throws base::UsageError unless the earlier run had `ranks` ranks. `file` is its run file, for
+/// the message. This is checked first, since plans for different rank counts cannot be compared.
 void require_ranks(const results::RunData& earlier, const std::string& file, int ranks);
 
-/// Returns the warning for the file that says which points come from another launch, and on which
-/// hosts if these differ.
+/// Returns a warning for the run file that says which points another launch measured and, if it ran
+/// on other hosts, on which ones. `missing` has the indices of these points.
 [[nodiscard]] std::string resumption_warning(const results::RunData& earlier,
                                              const results::RunData& now,
                                              const std::set<int>& missing);

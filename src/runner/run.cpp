@@ -30,8 +30,8 @@
 namespace isoscale::runner {
 namespace {
 
-/// Collective: returns the run that --resume continues (on rank 0 only), and its configuration (on
-/// all ranks).
+/// Collective: returns the run that --resume continues (on rank 0 only; absent on others), and the
+/// configuration with which it is continued (on all ranks).
 std::pair<std::optional<results::RunData>, settings::RunConfig> read_resumed(
     const settings::RunConfig& asked, const comm::Communicator& world) {
   std::optional<results::RunData> run;
@@ -43,8 +43,8 @@ std::pair<std::optional<results::RunData>, settings::RunConfig> read_resumed(
   return {std::move(run), settings::resumed(asked, toml)};
 }
 
-/// Returns the lines that are printed first: the device if --device auto chose it, and how to get a
-/// curve if there is only one rank.
+/// Returns the lines that are printed first: which device --device auto chose, and, if there is
+/// only one rank, how to get a curve.
 std::string opening_lines(const executor::Description& device,
                           const std::optional<std::string>& reason, int ranks) {
   std::string text;
@@ -89,7 +89,7 @@ bool Launch::opened() {
 }
 
 void Launch::create() {
-  // Injections that affect no point are named, so that nobody expects their effect.
+  // The user is warned of injected faults that affect no point, and so does not expect an effect.
   for (const std::string& text : plan::idle_injections(setting_.config.injections, plan_)) {
     header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
     base::warn(header_.warnings.back());

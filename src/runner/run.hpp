@@ -13,25 +13,26 @@
 #include "runner/watch/supervisor.hpp"
 #include "settings/run_config.hpp"
 
-/// Runs one launch, from its plan to its run file.
+/// Runs one launch from its plan to its finished run file.
 namespace isoscale::runner {
 
-/// Functions of the program that the runner's library calls but does not link to.
+/// Functions of the program that the runner calls. They are passed in, since the runner's library
+/// does not link to the libraries that have them.
 struct Services {
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;
-  /// Prints a summary of the finished run file; called on world rank 0 only, and not for a quiet
-  /// run.
+  /// Prints a summary of the finished run file; called on world rank 0 only, unless the user asked
+  /// for a quiet run.
   std::function<void(const std::filesystem::path&)> show_file;
-  /// Reads a data sheet, given by name or file; called on world rank 0 only. Throws
-  /// base::UsageError.
+  /// Reads a data sheet, the description of a machine, which is given by its name or as a file.
+  /// Called on world rank 0 only. Throws base::UsageError.
   std::function<PricedMachine(const std::string&)> priced_machine;
-  watch::Supervisor& supervisor;  ///< the supervisor of the launch
+  watch::Supervisor& supervisor;  ///< watches for hangs in this launch
 };
 
-/// Collective over the world: plans and measures a launch, and writes its run file on world rank 0.
-/// Throws base::UsageError on every rank for anything that is refused before the measurement
-/// begins.
+/// Collective over the world: makes the plan, measures its points, and writes the run file on world
+/// rank 0. With --dry-run it only prints the plan. Throws base::UsageError on every rank if
+/// something is refused before the measurement begins.
 [[nodiscard]] base::ExitCode run(const settings::RunConfig& asked,
                                  const comm::Environment& environment,
                                  const comm::Communicator& world, const Services& services);

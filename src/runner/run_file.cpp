@@ -49,7 +49,8 @@ std::map<std::string, std::string> shape_of(const workloads::Model& model) {
           {"gated_mlp", model.gated_mlp ? "yes" : "no"}};
 }
 
-/// Returns the path of `name` in the fallback directory, with a number added if that path exists.
+/// Returns a path in the fallback directory that does not exist yet: `name`, with a number added if
+/// that is needed.
 fs::path free_name(const fs::path& directory, const fs::path& name) {
   fs::path path = directory / name;
   std::error_code error;
@@ -60,7 +61,8 @@ fs::path free_name(const fs::path& directory, const fs::path& name) {
   return path;
 }
 
-/// Returns the points that the file holds if it can be read and belongs to the run `id`; else none.
+/// Returns the points in the file if it can be read and belongs to the run with this id; otherwise
+/// none.
 std::vector<results::PointData> points_of(const fs::path& path, const std::string& id) {
   try {
     results::RunData run = results::read_run(path);
@@ -106,7 +108,7 @@ results::RankFacts rank_facts(int rank, int node, const machine::MachineFacts& m
     facts.text["bound_cpus"] = fmt::format("{}", fmt::join(machine.bound_cpus, ","));
     facts.number["bound_cores"] = static_cast<double>(machine.bound_core_ids.size());
   }
-  // The text is for people, the number for preflight and other rules.
+  // The quota is stored as text for people, and as a number for rules that judge it.
   if (machine.cpu_quota) facts.text["cpu_quota"] = fmt::format("{:.1f} CPUs", *machine.cpu_quota);
   number("cpu_quota", machine.cpu_quota);
   number("sockets", machine.sockets);
@@ -180,12 +182,13 @@ PointData describe_point(const plan::PlannedPoint& point) {
   data.dtype = program::name(request.precision);
   data.mesh = request.mesh;
   data.ranks = point.ranks;
-  data.nodes = point.nodes.value();  // known, since its ranks are running
+  // The ranks of a point in a run file exist, so the number of their nodes is known.
+  data.nodes = point.nodes.value();
   data.scaling = workloads::name(point.experiment->scaling);
   data.placement = mesh::name(point.experiment->placement);
   data.options = workloads::all_options(point.workload->options, request.options);
-  // Points whose steps use no model get no model shape: weak scaling would change the shape from
-  // point to point, so that these points would seem to differ.
+  // The shape of the model is left out for points whose steps use no model. Under weak scaling the
+  // shape grows from point to point, and such points would seem to differ.
   if (point.workload->is_bench() || plan::uses_model(point))
     data.model_shape = shape_of(request.model);
   data.seed = request.seed;
@@ -246,8 +249,8 @@ void RunFile::change(const std::function<void()>& work) {
 std::vector<results::PointData> RunFile::points_left() const {
   std::vector<results::PointData> points = points_of(path_, header_.id);
   if (!points.empty()) return points;
-  // The file cannot be opened by its name: the name is missing or belongs to another file, or a
-  // part of the file is missing. This process still has the file open, so it is copied from there.
+  // The file cannot be opened by its name: the name does not exist or is now that of another file,
+  // or a part file is missing. This process still has the file open, so it is copied from there.
   const auto copy = writer_.copy_published(fallback_);
   return copy ? results::readable_points(copy->path(), header_.id,
                                          results::resolved_output(path_).parent_path())

@@ -40,8 +40,8 @@ T combine(T a, T b) {
   }
 }
 
-/// A user-defined MPI reduction of f16 or bf16: replaces each element of `into` by the sum, minimum
-/// or maximum of it and the element of `from`, computed in f32 and rounded.
+/// A user-defined MPI reduction for f16 or bf16. Each element of `into` is combined with that of
+/// `from` (sum, minimum or maximum, computed in f32), and the rounded result replaces it.
 template <Reduction reduction, DType type>
 void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   constexpr program::NarrowFormat format = *program::narrow_format(type);
@@ -102,7 +102,8 @@ void check_all(int code, const std::vector<MPI_Status>& statuses) {
 
 using program::CollectiveKind;
 
-/// Makes the blocking MPI call if `r` is null; otherwise starts the non-blocking one.
+/// Makes the MPI call of a collective: the blocking function if the request `r` is null, otherwise
+/// the non-blocking one (MPI_I...), which stores its request in `r`.
 int make(const MpiCall& c, MPI_Request* r) {
   const auto [kind, comm, type, op, root, count, send, receive] = c;
   switch (kind) {
@@ -198,7 +199,7 @@ MPI_Op OwnReductions::operation(Reduction reduction, DType type) {
 MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own) {
   const bool is_sum = reduction == program::Reduction::sum;
   const bool is_short_float = type == DType::f16 || type == DType::bf16;
-  // f16 and bf16 are reduced although the host does not compute in them, since gradients may be
+  // The host does not compute in f16 and bf16, but it reduces them, since gradients may be
   // communicated in these types.
   if (type == DType::u8 || (type == DType::i8 && is_sum) || is_short_float) {
     return own.operation(reduction, type);
@@ -213,7 +214,7 @@ MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& ow
 }
 
 MPI_Datatype mpi_type(DType type) {
-  // The types are in the order of the enumerators, the last of which is u8.
+  // The table has the order of the enumerators of DType, the last of which is u8.
   static_assert(static_cast<std::size_t>(DType::u8) + 1 == 10);
   const std::array<MPI_Datatype, 10> types{MPI_DOUBLE,  MPI_FLOAT,   MPI_UINT16_T, MPI_UINT16_T,
                                            MPI_UINT8_T, MPI_UINT8_T, MPI_INT64_T,  MPI_INT32_T,
@@ -235,8 +236,8 @@ void run(const ExchangeCall& call, Player& player) {
   }
   units::Nanoseconds begin{};
   int looks = 0;
-  // The clock is read only at every 64th poll, so that short exchanges do not read it at all. The
-  // time limit counts from the first reading.
+  // Only every 64th poll reads the clock, so that short exchanges never read it. The time limit
+  // starts with the first reading.
   const auto lose_patience = [&] {
     if (player.patience == units::Nanoseconds{} || ++looks % 64 != 0) return;
     const units::Nanoseconds now = comm::now();

@@ -34,10 +34,12 @@ class Communicators {
   [[nodiscard]] MPI_Comm collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const;
 
-  /// Returns the MPI tag of message number `sequence` of a link in a play. Links along one axis
-  /// that may join the same two ranks (+1 and -1 in a group of two) have different tags. Tags are
-  /// at most 32767, the largest value that every MPI allows. They repeat after thousands of
-  /// messages, which is safe since MPI delivers messages with equal tags in order.
+  /// Returns the MPI tag of a message. A link is all messages along `axis` from ranks to those that
+  /// are `sender_offset` further along it; `sequence` counts the messages of a link within a play.
+  /// In a group of two ranks, the links with offset +1 and -1 join the same two ranks, so they get
+  /// different tags. Tags are at most 32767, the largest value that every MPI allows. They repeat
+  /// after thousands of messages, which is safe since MPI delivers messages with equal tags in
+  /// order.
   [[nodiscard]] int tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_t sequence) const;
 
   /// Drops all communicators without freeing them, since peers may be stuck in them.
@@ -46,7 +48,8 @@ class Communicators {
  private:
   std::map<std::pair<mesh::AxisSet, program::StreamId>, comm::Communicator> collectives_;
   std::map<mesh::Axis, comm::Communicator> exchanges_;
-  std::map<mesh::Axis, std::set<std::int32_t>> offsets_;  ///< CommunicationNeeds::exchanges
+  /// The offsets of CommunicationNeeds::exchanges.
+  std::map<mesh::Axis, std::set<std::int32_t>> offsets_;
 };
 
 struct OperationTraits {
@@ -62,7 +65,8 @@ struct OperationTraits {
 /// the bytes as if they were signed.
 class OwnReductions {
  public:
-  /// Returns the operation, which is made when first needed and exists as long as this object.
+  /// Returns the MPI operation. It is made when it is first asked for, and exists as long as this
+  /// object.
   [[nodiscard]] MPI_Op operation(program::Reduction reduction, program::DType type);
 
  private:
@@ -88,7 +92,7 @@ struct Message {
   MPI_Comm communicator = MPI_COMM_NULL;
 };
 
-/// Messages that are all started before the first is waited for.
+/// The messages of one exchange. All of them are started before the rank waits for the first.
 struct ExchangeCall {
   std::vector<Message> receives, sends;
 };
@@ -107,7 +111,7 @@ struct MpiCall {
 };
 
 /// A collective that is ready to play. Data that MPI cannot handle in place is copied before or
-/// after the calls; data that is too large for an MPI call is sent as messages.
+/// after the MPI calls. Data that is too large for an MPI collective is sent as `messages` instead.
 struct CollectiveCall {
   std::optional<StridedCopy> before;
   std::vector<MpiCall> calls;
@@ -116,10 +120,10 @@ struct CollectiveCall {
 };
 void run(const CollectiveCall& call, Player& player);
 
-/// Returns the MPI calls of a collective. `stream` is the op's stream in the program, even if
-/// streams are folded; it selects the communicator. `staging` is memory of staging_bytes() for that
-/// stream; `own` provides the reductions that MPI lacks. Throws base::Error if the host cannot play
-/// the op.
+/// Prepares a collective op for this rank. `stream` is the op's stream in the program, which
+/// selects the communicator even if the executor plays all streams on one thread. `staging` is that
+/// stream's memory for copies, of the size that staging_bytes() returns. `own` has the reductions
+/// that MPI lacks. Throws base::Error if the host cannot play the op.
 [[nodiscard]] CollectiveCall collective_call(const Resolver& resolver,
                                              const program::Collective& op,
                                              program::StreamId stream,
@@ -127,8 +131,8 @@ void run(const CollectiveCall& call, Player& player);
                                              std::uint64_t elements_per_call,
                                              std::span<std::byte> staging, OwnReductions& own);
 
-/// Splits a message of `count` elements into messages of at most `elements_per_call` elements and
-/// appends them; appends one message if `count` is 0.
+/// Splits the message `whole` of `count` elements into messages of at most `elements_per_call`
+/// elements, and appends these to `messages`. If `count` is 0, it appends one empty message.
 void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,
                      std::size_t element_size, std::uint64_t elements_per_call);
 

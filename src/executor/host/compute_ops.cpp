@@ -34,8 +34,8 @@ CBLAS_TRANSPOSE blas(program::Transpose transpose) {
   return transpose == program::Transpose::yes ? CblasTrans : CblasNoTrans;
 }
 
-/// Returns the row stride of a matrix for BLAS, which takes an int and demands at least the length
-/// of a row even if there is only one row.
+/// Returns the row stride that BLAS is given for a matrix, in elements. BLAS takes an int, and
+/// demands at least the length of a row even if the matrix has only one row.
 int blas_stride(const program::Matrix& matrix, std::uint64_t rows, std::uint64_t columns) {
   const std::uint64_t stride =
       rows <= 1 ? std::max<std::uint64_t>({matrix.row_stride, columns, 1}) : matrix.row_stride;
@@ -61,8 +61,8 @@ bool same_layout(const program::Matrix& a, const program::Matrix& b, const progr
          (op.batch <= 1 || a.batch_stride == b.batch_stride);
 }
 
-// Memory bandwidth limits the addition of long rows, so these loops read and write each element
-// once. Signed integers are added as unsigned ones, so that overflow wraps.
+// Memory bandwidth limits the addition of long rows, so each of these loops reads and writes an
+// element only once. Signed integers are added as unsigned ones, so that overflow wraps around.
 
 template <class T>
 void add_row(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ dst,
@@ -85,8 +85,8 @@ void add_onto_both(T* dst, std::size_t count, T scale) {
   for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(dst[i] + scale * dst[i]);
 }
 
-/// Computes dst = a + scale * b. `dst` may be the same as one or both operands; each case has its
-/// own loop, so that the compiler can vectorise it.
+/// Computes dst = a + scale * b. `dst` may be the same memory as `a`, `b` or both. Each of these
+/// cases has its own loop, so that the compiler can vectorise it.
 template <class T>
 void add(const Arguments<Add>& call) {
   const MatrixAt at_a = call[&Add::a], at_b = call[&Add::b], at_dst = call[&Add::dst];
@@ -114,7 +114,8 @@ void add(const Arguments<Add>& call) {
   }
 }
 
-/// Writes value_of(global index) to each element of the shard.
+/// Writes value_of(index) to each element of this rank's shard; the index is the element's position
+/// in the whole tensor.
 template <class T, class ValueOf>
 void fill_shard(const Arguments<Fill>& call, const ValueOf& value_of) {
   const program::Shard& shard = call.op.shard;
@@ -151,8 +152,9 @@ void fill(const Arguments<Fill>& call) {
   });
 }
 
-/// Fills elements of a narrow type. Each value is computed in f32 or f64 and then rounded once.
-/// Random integers have at most 255 different values, which are encoded in advance.
+/// Fills elements of a type narrower than f32. Each value is computed in f32 or f64 and then
+/// rounded once. Random integers have at most 255 different values, so their codes are computed in
+/// advance.
 template <class Code>
 void fill_narrow(const Arguments<Fill>& call, const program::NarrowFormat& format) {
   const program::FillGrid grid = grid_of(call.op);
@@ -180,8 +182,9 @@ void fill_narrow(const Arguments<Fill>& call, const program::NarrowFormat& forma
       call, [&](std::uint64_t index) { return code_of(program::fill_integer(grid, index)); });
 }
 
-/// The destination of an updated weight, which is computed in type State. `w` is the master copy if
-/// there is one, else the weight itself. store() also writes the rounded weight beside a master.
+/// The memory to which an optimizer writes an updated weight. The update is computed in type State.
+/// `w` is the master copy of the weight if the program keeps one; store() then also writes the
+/// rounded value to the weight itself. Without a master copy `w` is the weight.
 template <class State, class Weight>
 struct Target {
   State* __restrict__ w;
@@ -205,7 +208,7 @@ void sgd(const Arguments<Update>& call, Target<State, Weight> target) {
 }
 
 struct BiasCorrection {
-  double first, second;  ///< 1 - beta1^t, 1 - beta2^t
+  double first, second;  ///< for Adam's two averages at step t: 1 - beta1^t, 1 - beta2^t
 };
 
 template <class T>
@@ -316,7 +319,8 @@ void flip(const Arguments<Checksum>& call) {
   const std::uint64_t at =
       row / rows * src.batch_stride + row % rows * src.row_stride + element % columns;
   const std::size_t size = program::element_size(src.type);
-  std::uint64_t bits = 0;  // all supported machines are little-endian
+  // All supported machines are little-endian, so copying a smaller element leaves the upper bits 0.
+  std::uint64_t bits = 0;
   std::memcpy(&bits, src.data + at * size, size);
   bits ^= mask;
   std::memcpy(src.data + at * size, &bits, size);
@@ -380,8 +384,8 @@ GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op) {
   return call;
 }
 
-/// Multiplies one matrix after the other: OpenBLAS 0.3.21 has no batched GEMM, and the batched
-/// GEMMs of other libraries do the same on a CPU.
+/// Multiplies the matrices of a batch one after the other: OpenBLAS 0.3.21 has no batched GEMM, and
+/// other libraries' batched GEMM has no advantage on a CPU.
 void GemmCall::operator()(Player& /*player*/) const {
   if (c_to_d) run(*c_to_d);
   const std::size_t size = program::element_size(type);
@@ -418,7 +422,7 @@ void run(const StridedCopy& call) {
 void run(const Arguments<Add>& call) {
   if (call.type == DType::f64) return add<double>(call);
   if (call.type == DType::f32) return add<float>(call);
-  if (!is_integer(call.type)) return;  // require_computed() refused it
+  if (!is_integer(call.type)) return;  // require_computed() has refused all other types
   with_word(call.type, [&]<class Word>(Word) { add<Word>(call); });
 }
 

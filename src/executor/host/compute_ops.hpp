@@ -10,14 +10,14 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Plays ops that compute or copy on the host: run() calls BLAS, or runs a loop, on addresses that
-/// have been looked up. Unless a comment says otherwise, elements are f64 or f32.
+/// Plays ops that compute or copy on the host. Each run() calls BLAS or a loop, with operands whose
+/// addresses have been looked up. Unless a comment says otherwise, elements are f64 or f32.
 namespace isoscale::executor::host {
 
 /// True if the host computes ops of this kind on elements of this type.
 [[nodiscard]] bool computes(program::OpKind kind, program::DType type);
 /// Throws base::Error, which names the operand, if ops of this kind compute with the operand and
-/// the host cannot compute in its type.
+/// the host cannot compute in the operand's type.
 void require_computed(program::OpKind kind, const TypedOperand& operand);
 
 struct Player;
@@ -33,25 +33,25 @@ struct GemmCall {
   double alpha = 1, beta = 0;
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* d = nullptr;
-  std::optional<StridedCopy> c_to_d;  ///< first copies C to D, which BLAS updates in place
+  std::optional<StridedCopy> c_to_d;  ///< copies C to D first, since BLAS adds the product to D
 
   void operator()(Player& player) const;
 };
 /// Throws base::Error if the host cannot do the multiplication.
 [[nodiscard]] GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op);
-/// Sets D to 0, for a GEMM that is replaced by a delay and does not add to D: later ops must not
-/// read the old content of D, which may be NaN.
+/// Sets D to 0. It is called in place of a GEMM that an injected delay replaces, unless that GEMM
+/// would add to the values in D: later ops must not read old content of D, which may be NaN.
 void clear_product(const GemmCall& call);
 
 void run(const StridedCopy& call);
 /// Adds f64, f32 and integers of all types.
 void run(const Arguments<program::Add>& call);
-/// Casts between any floating types, with a fixed scale and without a transposed copy.
+/// Casts between any two floating types by a fixed scale; does not write a transposed copy.
 void run(const Arguments<program::Cast>& call);
 /// Fills elements of any type.
 void run(const Arguments<program::Fill>& call);
 void run(const Arguments<program::Update>& call);
-/// Sums up elements of any type.
+/// Computes the checksum of elements of any type.
 void run(const Arguments<program::Checksum>& call);
 void run(const Arguments<program::Norm>& call);
 void run(const Arguments<program::NormGradient>& call);

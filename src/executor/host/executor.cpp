@@ -30,11 +30,12 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// The parts that a session is made from, except for the program.
+/// Everything that a session consists of, except for its program.
 struct SessionParts {
   Communicators communicators;
   std::array<Storage, program::space_count> arenas;
-  std::array<Storage, program::max_streams> staging;  ///< by stream; see staging_bytes()
+  /// Memory for copies that MPI needs, by stream; see staging_bytes().
+  std::array<Storage, program::max_streams> staging;
   SessionFacts facts;
   PrepareOptions options;
   Waiting waiting = Waiting::blocking;  ///< how the calling thread waits
@@ -132,7 +133,7 @@ class HostSession final : public Session {
   Resolver resolver_;
   std::vector<PreparedSection> sections_;  ///< indexed by program::Section
   std::vector<timeline::Span> spans_;
-  Player player_;  ///< used if one thread plays all lanes
+  Player player_;  ///< the state of the playing thread if one thread plays all lanes
   std::atomic<program::Section> section_{program::Section::step};  ///< the section played last
   std::atomic<std::uint64_t> plays_{0};
   std::atomic<bool> playing_{false};
@@ -156,8 +157,8 @@ units::Bytes storage_need(const program::RankProgram& program,
       units::Bytes{std::accumulate(arenas.begin(), arenas.end(), std::uint64_t{0})});
 }
 
-/// Collective over `point`: throws base::Error on all ranks of a node if together they need more
-/// memory than is free there, before any of them has touched its memory.
+/// Collective over `point`. If the ranks of a node together need more memory than is free on the
+/// node, all ranks of this node throw base::Error. No memory has been allocated at that time.
 void require_memory(units::Bytes need, const comm::Communicator& point) {
   const comm::Communicator node = point.split_node();
   const auto available = machine::memory_available(machine::read_file);
@@ -204,8 +205,8 @@ class HostExecutor final : public Executor {
                                    const SessionOptions& options) override {
     require_usual_communication(options, "host");
     require_transports(set, description_);
-    // The collective calls come first: if this rank alone threw before them, other ranks would wait
-    // for it in them.
+    // The collective calls (here: creating communicators) come first. If only this rank threw an
+    // error before them, the other ranks would wait for it forever.
     const units::Nanoseconds before = comm::now();
     Communicators communicators{communication_needs(set), set.mesh, point};
     const units::Seconds creation = units::to_seconds(comm::now() - before);
@@ -245,8 +246,7 @@ class HostExecutor final : public Executor {
   }
 
  private:
-  /// Returns the reason why all streams are played on one thread; "" if each stream has its own
-  /// thread.
+  /// Returns the reason why one thread plays all streams; "" if each stream has its own thread.
   [[nodiscard]] std::string reason_to_fold(std::size_t streams) const {
     if (streams <= 1) return {};
     if (options_.streams == HostStreams::folded) return "asked for";
@@ -259,12 +259,13 @@ class HostExecutor final : public Executor {
     }
     return {};
   }
-  /// Returns the way in which all ranks wait. Collective, since all ranks must wait in the same
-  /// way: if one rank starts a non-blocking collective and another calls the blocking one, MPI sees
-  /// two different collectives. Waiting inside MPI is best for a thread with its own core. It is
-  /// also best for the only thread of a rank, since MPI itself yields the core if it knows that
-  /// ranks share it. Faults that replace multiplications by delays are meant for ranks that share
-  /// cores without MPI knowing it; their threads sleep so that other ranks can use the cores.
+  /// Returns how the threads of all ranks wait for messages. Collective, since all ranks must wait
+  /// in the same way: if one rank calls a non-blocking collective and another the blocking one, MPI
+  /// takes them for two different collectives. A thread with its own core waits inside MPI. So does
+  /// the only thread of a rank, since MPI itself yields the core if it knows that ranks share
+  /// cores. Injected delays, which replace multiplications, are meant for ranks that share cores
+  /// without MPI knowing it; there threads sleep while they wait, so that other ranks get the
+  /// cores.
   [[nodiscard]] Waiting waiting_of_all(std::size_t threads, const program::Faults& faults,
                                        const comm::Communicator& point) const {
     const bool has_cores = threads <= 1 || description_.cores >= static_cast<int>(threads);

@@ -48,13 +48,13 @@ units::Nanoseconds Slowing::extra(units::Nanoseconds took) {
 
 void pass_time(SlowedKind kind, units::Nanoseconds until) {
   if (kind == SlowedKind::delay) {
-    // By default the kernel may end a sleep up to 50 us late, to wake several threads at once. This
-    // call reduces the delay to 1 ns.
+    // By default the kernel may end a sleep up to 50 us late, in order to wake several threads at
+    // once. This call reduces the allowed lateness to 1 ns.
     static_cast<void>(::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL));
     constexpr std::int64_t second = 1'000'000'000;
     const timespec deadline{.tv_sec = until.value() / second, .tv_nsec = until.value() % second};
-    // CLOCK_MONOTONIC is the clock that now() reads. If a signal ends the sleep early, the loop
-    // below waits for the rest.
+    // CLOCK_MONOTONIC is the clock that comm::now() reads. If a signal ends the sleep early, the
+    // loop below waits for the rest of the time.
     static_cast<void>(::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr));
   }
   while (comm::now() < until) {
@@ -99,8 +99,8 @@ Call without_product(const GemmCall& gemm) {
   return [gemm](Player& /*player*/) { clear_product(gemm); };
 }
 
-/// Returns the largest factor of the slow links over which the op communicates; 1 if there are
-/// none.
+/// Returns the factor by which injected slow links lengthen the op: the largest factor of the slow
+/// links that it uses, or 1 if it uses none.
 double OpSlower::link_factor(const program::Op& op) const {
   double factor = 1;
   const std::vector<int> others = program::partners(op, mesh_, rank_);
@@ -112,9 +112,9 @@ double OpSlower::link_factor(const program::Op& op) const {
   return factor;
 }
 
-/// Returns the LeastTime of ops of the same lane and kind that send and receive as much data with
-/// the same partners as `op`. The shortest of their durations includes the least waiting for
-/// partners, so it is the best estimate of the transfer time.
+/// Returns the LeastTime object that `op` shares with similar ops: those of the same lane (stream)
+/// and kind that exchange as much data with the same partners. The shortest duration of all these
+/// ops contains the least waiting for partners, so it is the best estimate of the transfer time.
 std::shared_ptr<LeastTime> OpSlower::least_of(const program::Op& op, std::size_t lane) {
   std::vector<std::uint64_t> key{lane, static_cast<std::uint64_t>(program::kind_of(op.payload))};
   if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {

@@ -16,45 +16,48 @@
 #include "program/program.hpp"
 #include "units/quantity.hpp"
 
-/// Injects faults on the host: lengthens ops, or makes them fail or never end.
+/// Injects faults on the host: makes ops take longer, fail, or never end.
 namespace isoscale::executor::host {
 
-/// Tells how an op is slowed. compute: the thread keeps its core busy; communication: the thread
-/// leaves the core to others; delay: the thread sleeps instead of doing the op's work.
+/// Tells how the extra time of an op is spent. compute: the thread keeps its core busy.
+/// communication: the thread leaves the core to others. delay: the thread sleeps, and the op's own
+/// work is not done.
 enum class SlowedKind : std::uint8_t { compute, communication, delay };
 
-/// The shortest duration so far of similar communication ops of a lane.
+/// The shortest duration that communication ops of one lane (stream) with the same partners and the
+/// same amount of data have had so far.
 struct LeastTime {
   units::Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
   std::uint64_t plays = 0;  ///< number of durations that were compared
 };
 
-/// Determines by how much one op is slowed. Only the thread of the op's lane uses this object.
+/// Determines by how much faults lengthen one op. Only the thread that plays the op uses this
+/// object.
 ///
 /// A compute op lasts `factor` times as long, plus a random share of its duration that is drawn in
 /// each play from an exponential distribution with mean `jitter`.
 ///
-/// A communication op is lengthened by factor - 1 times the shortest duration of similar ops so
-/// far. The time beyond the shortest duration was a wait for a partner, which a slow link does not
-/// lengthen; if it did, two ranks would increase each other's delays without end. The first of
-/// similar ops is not lengthened, since it is not yet known how much of its time was a wait for
-/// partners to start.
+/// A communication op is lengthened by (factor - 1) times the shortest duration of similar ops so
+/// far. Time beyond the shortest duration was spent waiting for a partner. A slow link does not
+/// lengthen this wait, and if it were lengthened, two ranks would increase each other's delays
+/// without end. The first of the similar ops is not lengthened, since it is not yet known how much
+/// of its time was a wait.
 ///
-/// A delay replaces an op's work by a sleep of `time`, which is lengthened by `factor` and `jitter`
-/// like the duration of a compute op.
+/// A delay replaces the op's work by a sleep of length `time`. `factor` and `jitter` lengthen the
+/// sleep as they would lengthen a compute op.
 struct Slowing {
   SlowedKind kind = SlowedKind::compute;
   double factor = 1, jitter = 0;
   std::uint64_t origin = 0;            ///< seeds the random numbers; must differ between ops
-  std::shared_ptr<LeastTime> least{};  ///< communication only; shared with similar ops
-  units::Nanoseconds time{};           ///< length of the sleep; delay only
+  std::shared_ptr<LeastTime> least{};  ///< for communication: shared with similar ops
+  units::Nanoseconds time{};           ///< for a delay: length of the sleep
   std::uint64_t drawn = 0;             ///< number of random numbers drawn so far
 
-  /// Returns the time by which an op that took `took` must be lengthened.
+  /// Returns the time to add to an op that took the time `took`.
   [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
 };
 
-/// Determines if and how faults slow the ops of one section.
+/// Determines which ops of one section are slowed by faults, and how.
 class OpSlower {
  public:
   /// `faults` are the faults of `rank`. Both references must outlive this object.
@@ -72,23 +75,24 @@ class OpSlower {
   const program::Faults& faults_;
   const mesh::Shape& mesh_;
   int rank_;
-  /// The LeastTime of communication ops by a key; ops with equal keys have comparable durations.
+  /// The LeastTime objects by a key that is made of lane, kind, partners and amount of data; ops
+  /// with the same key have comparable durations.
   std::map<std::vector<std::uint64_t>, std::shared_ptr<LeastTime>> alike_;
 };
 
-/// Waits until the clock shows `until`: a compute op by busy waiting, a communication op by
-/// yielding the core, a delay by sleeping.
+/// Waits until the clock shows `until`. A compute op waits busily, a communication op yields the
+/// core while it waits, and a delay sleeps.
 void pass_time(SlowedKind kind, units::Nanoseconds until);
 
 /// Returns a call that plays the op by `call` and then waits for the extra time of `slowing`.
 [[nodiscard]] Call slowed(Call call, Slowing slowing);
 
-/// Returns a call that replaces a GEMM without multiplying. If the GEMM would add to D in place, D
-/// stays as it is; otherwise D is set to 0.
+/// Returns a call that replaces a GEMM but does not multiply. If the GEMM would add its product to
+/// the values that D already holds, the call does nothing; otherwise it sets D to 0.
 [[nodiscard]] Call without_product(const GemmCall& gemm);
 
-/// Returns a call that in its third play either never returns or throws, as `how` selects. The
-/// message names `rank`, which is a rank of MPI_COMM_WORLD.
+/// Returns a call that plays the op normally twice, and in the third play either never returns or
+/// throws, as `how` says. The message of the exception names `rank`, a rank of MPI_COMM_WORLD.
 [[nodiscard]] Call stuck(Call call, program::Stuck how, int rank);
 
 }  // namespace isoscale::executor::host

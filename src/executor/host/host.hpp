@@ -25,8 +25,8 @@ inline constexpr std::uint64_t max_elements_per_call = std::numeric_limits<int>:
 struct HostOptions {
   int blas_threads = 1;
   HostStreams streams = HostStreams::automatic;
-  /// The number of ranks on this rank's node. The cores of the node are divided by it if ranks are
-  /// not bound, and the CPU quota of the node's ranks always is.
+  /// The number of ranks on this rank's node. They share the node's CPU quota equally, and also its
+  /// cores if they are not bound to cores.
   int ranks_on_node = 1;
   /// The MPI_THREAD_* level that MPI granted. Below MULTIPLE, one thread plays all streams.
   int thread_level = MPI_THREAD_MULTIPLE;
@@ -34,20 +34,20 @@ struct HostOptions {
   std::uint64_t elements_per_call = max_elements_per_call;
 };
 
-/// Makes the executor that uses BLAS and MPI on this rank's cores. It is part of every build and is
+/// Makes the executor that uses BLAS and MPI on this rank's cores. Every build has it, and it is
 /// the reference for other executors. It computes in f64 and f32, and adds integers. It fills,
-/// checksums, copies and communicates elements of all types, and casts to and from f16 and bf16,
-/// since data may be communicated in these types although no other op computes in them.
+/// copies, communicates and takes checksums of elements of all types. It casts to and from f16 and
+/// bf16, in which data may be communicated, but computes in neither of them.
 [[nodiscard]] std::unique_ptr<Executor> make_host_executor(const HostOptions& options);
 
 }  // namespace isoscale::executor
 
 namespace isoscale::executor::host {
 
-/// Returns for each stream the size of the staging memory that the host needs in addition to a
-/// program's arenas, for copies of data that MPI cannot handle in place. The calls of a stream run
-/// one after the other and share one piece of memory, which is as large as the largest need of any
-/// of them. `elements_per_call` is the most elements in one MPI call.
+/// Returns for each stream the size of the staging memory: memory beyond the program's arenas for
+/// copies of data that MPI cannot handle in place. The calls of a stream run one after the other
+/// and use the same staging memory, so its size is the largest need of any call.
+/// `elements_per_call` is the most elements in one MPI call.
 [[nodiscard]] std::array<units::Bytes, program::max_streams> staging_bytes(
     const program::RankProgram& program, const mesh::Shape& mesh, std::uint64_t elements_per_call);
 

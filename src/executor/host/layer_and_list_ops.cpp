@@ -19,8 +19,8 @@ namespace {
 using program::ActivationKind;
 using program::DType;
 
-/// Gives access to the rows of a matrix of T, numbered over the whole batch; a row is null if the
-/// op does not have the matrix.
+/// Gives access to a matrix operand by row. Rows are numbered through all matrices of the batch. If
+/// the op does not use this operand, every row is a null pointer.
 template <class T>
 class RowsOf {
  public:
@@ -87,7 +87,7 @@ void play(const Arguments<program::NormGradient>& call) {
   for (std::size_t row = 0; row < call.op.rows; ++row) {
     const T *const dys = dy(row), *const ss = s(row), *const more = addend(row);
     const T inverse = inverses[row];
-    // y is s * inverse, so mean(dy * y) * y = mean(dy * s) * inverse^2 * s.
+    // The forward op computed y = s * inverse. So mean(dy * y) * y = mean(dy * s) * inverse^2 * s.
     const T dot = sum_of<T>(columns, [=](std::size_t i) { return dys[i] * ss[i]; });
     const T factor = dot / static_cast<T>(columns) * inverse * inverse;
     T* const to = dx(row);
@@ -98,7 +98,8 @@ void play(const Arguments<program::NormGradient>& call) {
   }
 }
 
-/// Returns P(Z <= x) of the standard normal distribution: gelu(x) = x * distribution(x).
+/// Returns the distribution function of the standard normal distribution at x; gelu(x) is x *
+/// distribution(x).
 template <class T>
 T distribution(T x) {
   return (1 + std::erf(x / std::numbers::sqrt2_v<T>)) / 2;
@@ -141,7 +142,8 @@ void play(const Arguments<program::ActivationGradient>& call) {
         dxs[i] = from * (distribution(at) + at * density(at));
         continue;
       }
-      const T gate = logistic(at), other = ups[i];  // read before dx or dup overwrite them
+      // Both are read here, since writing dx or dup may overwrite them.
+      const T gate = logistic(at), other = ups[i];
       dxs[i] = from * other * gate * (1 + at * (1 - gate));
       dups[i] = from * at * gate;
     }
@@ -175,14 +177,16 @@ void play(const Arguments<program::SoftmaxGradient>& call) {
   }
 }
 
-/// Returns a number that sorts like the magnitude of the value, with NaN above all.
+/// Returns an unsigned integer that sorts like the magnitude of the value; NaN sorts above all
+/// numbers.
 template <class T>
 auto magnitude(T value) {
   using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
   return std::bit_cast<Bits>(std::abs(value));
 }
 
-/// Returns the places of the `keep` elements of largest magnitude in a block, in ascending order.
+/// Returns the indices, ascending, of the `keep` elements of a block that have the largest
+/// magnitudes.
 template <class T>
 std::vector<std::size_t> greatest(const std::vector<T>& block, std::size_t keep) {
   std::vector<std::size_t> order(block.size());
@@ -238,7 +242,7 @@ void play(const Arguments<program::Spread>& call) {
     for (std::size_t part = 0; part < call.op.parts; ++part) {
       const std::size_t first = (part * blocks + b) * keep;
       for (std::size_t i = first; i < first + keep; ++i) {
-        // A place of -1 marks an unused entry and lies in no block.
+        // An index of -1 marks an unused entry of the list; it belongs to no block.
         const std::int64_t at = places[i] - static_cast<std::int64_t>(begin);
         if (at >= 0 && at < static_cast<std::int64_t>(count)) sum[at] += values[i];
       }
@@ -246,7 +250,8 @@ void play(const Arguments<program::Spread>& call) {
   }
 }
 
-/// Copies rows that are neither summed nor scaled, without converting them.
+/// Copies whole rows as bytes. It is used if rows are neither summed nor scaled, so that elements
+/// of any type can be moved.
 void move_rows(const Arguments<program::Rows>& call) {
   const MatrixAt src = call[&program::Rows::src], dst = call[&program::Rows::dst];
   const std::size_t size = program::element_size(call.type), bytes = call.op.columns * size;
@@ -278,7 +283,7 @@ void play(const Arguments<program::Rows>& call) {
   }
 }
 
-/// Plays an op in f64 or f32, the type of its elements.
+/// Plays an op in the type of its elements, f64 or f32.
 template <class Op>
 void play_typed(const Arguments<Op>& call) {
   if constexpr (requires { call.op.columns; }) {

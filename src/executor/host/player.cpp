@@ -54,8 +54,9 @@ void StreamThreads::begin(const PreparedSection& section, Spans spans) {
 }
 
 void StreamThreads::end() {
-  const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);  // only this thread raises it
-  // This waits even after a failure, since no thread may use the section after the play has ended.
+  const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);  // no other thread changes it
+  // Even after a failure, wait for all threads: none of them may use the section once the play has
+  // ended.
   for (std::size_t lane = 1; lane < workers_.size(); ++lane) {
     climb(between_lanes_, nullptr,
           [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });
@@ -82,8 +83,8 @@ void StreamThreads::serve(std::size_t lane) {
   }
 }
 
-/// Waits for the next play; returns false if there are no more. The thread polls for a while before
-/// it sleeps, since the next play usually follows immediately.
+/// Waits for the next play; returns false if there will be none. The thread polls for a while
+/// before it sleeps, since the next play usually follows immediately.
 bool StreamThreads::wait_for_play(std::uint32_t epoch) {
   constexpr std::chrono::milliseconds patience{1};
   const auto tired = std::chrono::steady_clock::now() + patience;
@@ -97,7 +98,8 @@ bool StreamThreads::wait_for_play(std::uint32_t epoch) {
   return !closing_.load(std::memory_order_relaxed);
 }
 
-/// Plays the ops of one lane. An error is kept as the lane's failure, and stops the other lanes.
+/// Plays the ops of one lane (stream). An error is stored for end() to throw, and stops the other
+/// lanes.
 void StreamThreads::play_lane(std::size_t lane) {
   Worker& worker = workers_[lane];
   worker.failure = nullptr;
@@ -111,7 +113,7 @@ void StreamThreads::play_lane(std::size_t lane) {
       if (op.awaited) progress_[lane].done.store(done, std::memory_order_release);
     }
   } catch (const Stopped&) {
-    // The error is reported by the lane that stopped the others.
+    // This lane was stopped because another lane failed; that lane's error is the one to report.
   } catch (...) {
     worker.failure = std::current_exception();
     stopped_.store(true, std::memory_order_release);

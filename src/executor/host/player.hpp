@@ -21,7 +21,8 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Threads that play the lanes (streams) of a section, and the ways in which they wait.
+/// Threads that play a section, one for each lane (stream), and the ways in which they wait for
+/// messages.
 namespace isoscale::executor::host {
 
 /// Tells how a thread waits for its messages. blocking: inside MPI's blocking calls, which is
@@ -30,10 +31,10 @@ namespace isoscale::executor::host {
 /// on one core.
 enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 
-/// Returns the length of the sleep before the next poll of a wait that has lasted `waited` so far.
-/// With asleep, it is 1/16 of `waited`, but at least 100 us and at most 1 ms. A long wait then ends
-/// late by only a small part of its length, and waiting ranks leave the core to ranks that have
-/// work.
+/// Returns how long to sleep before the next poll, after a wait that has lasted `waited` so far.
+/// For Waiting::asleep this is 1/16 of `waited`, but at least 100 us and at most 1 ms: a long wait
+/// then ends late by only a small part of its length, and waiting ranks leave the core to ranks
+/// that have work. Otherwise it is 20 us.
 [[nodiscard]] inline std::chrono::nanoseconds nap_after(Waiting waiting,
                                                         std::chrono::nanoseconds waited) {
   constexpr std::chrono::microseconds ladder_nap{20}, shortest{100}, longest{1000};
@@ -42,10 +43,11 @@ enum class Waiting : std::uint8_t { blocking, ladder, asleep };
   return std::clamp<std::chrono::nanoseconds>(waited / share, shortest, longest);
 }
 
-/// Waits until done() is true. It first polls a few times in a row, then yields the core between
-/// polls. With ladder, it sleeps between polls after about a millisecond: short sleeps from the
-/// start would cost more than most waits last. With asleep, it sleeps between polls from the start.
-/// Throws Stopped when the flag `stopped` becomes true; the pointer may be null.
+/// Waits until done() is true. It first polls a few times without a pause, then yields the core
+/// between polls. With Waiting::ladder it sleeps between polls once the wait has lasted about a
+/// millisecond; sleeping earlier would cost more than most waits last. With Waiting::asleep it
+/// sleeps between polls from the start. Throws Stopped when `*stopped` becomes true; `stopped` may
+/// be null.
 template <class Done>
 void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) {
   using Clock = std::chrono::steady_clock;
@@ -75,20 +77,21 @@ void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) 
 /// The state of one thread that plays ops.
 struct Player {
   Waiting waiting = Waiting::blocking;
-  const std::atomic<bool>* stopped = nullptr;            ///< true once another thread has failed
-  std::atomic<std::uint32_t> begun{Whereabouts::no_op};  ///< op begun last; other threads read it
-  units::Nanoseconds patience{};                         ///< time limit of one exchange; 0 = none
-  std::vector<MPI_Request> requests;                     ///< requests of the current exchange
+  const std::atomic<bool>* stopped = nullptr;  ///< true once another thread has failed
+  /// The op that began last; other threads read it.
+  std::atomic<std::uint32_t> begun{Whereabouts::no_op};
+  units::Nanoseconds patience{};      ///< time limit of one exchange; 0 = none
+  std::vector<MPI_Request> requests;  ///< requests of the current exchange
   std::vector<MPI_Status> statuses;
 };
 
-/// The spans that a traced play records, with the span of each op at its index; empty if the play
-/// is not traced.
+/// The spans that a traced play records. Element i is the span of op i of the section. Empty if the
+/// play is not traced.
 using Spans = std::span<timeline::Span>;
 
-/// Plays an op. If the play is traced, reads the clock before and after it: if the end of the
-/// previous op were taken as the start, the span would include the time that the thread loses
-/// between the two ops.
+/// Plays an op. In a traced play, the clock is read both before and after the op. The end of the
+/// previous op cannot serve as this op's start, since the span would then include time in which the
+/// thread did something else between the two.
 inline void play_op(const PreparedOp& op, Player& player, Spans spans) {
   player.begun.store(op.index, std::memory_order_relaxed);
   if (spans.empty()) return op.call(player);
@@ -97,22 +100,22 @@ inline void play_op(const PreparedOp& op, Player& player, Spans spans) {
   spans[op.index] = {.op = op.index, .start = start, .end = comm::now()};
 }
 
-/// Plays sections with one thread per lane: lane 0 on the calling thread, the others on threads
-/// that exist as long as this object. All threads see memory that the caller wrote before begin(),
-/// and the caller sees memory that they wrote once end() has returned.
+/// Plays sections with one thread for each lane (stream). Lane 0 is played by the calling thread,
+/// every other lane by a thread that exists as long as this object. All threads see what the caller
+/// wrote to memory before begin(), and the caller sees what they wrote when end() has returned.
 class StreamThreads {
  public:
-  /// Lane 0 waits for messages as `waiting` says. The other lanes, and lanes that wait for each
-  /// other, use Waiting::asleep if `waiting` is asleep, else Waiting::ladder.
+  /// `waiting` is how lane 0 waits for messages. If it is Waiting::asleep, the other lanes also
+  /// wait like this, for messages and for each other; otherwise they use Waiting::ladder.
   StreamThreads(std::size_t lanes, Waiting waiting);
   ~StreamThreads();
   StreamThreads(const StreamThreads&) = delete;
   StreamThreads& operator=(const StreamThreads&) = delete;
 
-  /// Begins a play of the section on all lanes but lane 0, which the caller plays by play_lane(0).
-  /// end() returns when all lanes have drained. If a lane fails, the others stop as soon as they
-  /// wait outside MPI's blocking calls; then end() throws the error of the failed lane with the
-  /// lowest number.
+  /// begin() starts a play of the section on all lanes except lane 0, which the caller then plays
+  /// by play_lane(0). end() returns when all lanes have played all their ops. If a lane fails, the
+  /// others stop as soon as they wait outside MPI's blocking calls; end() then throws the error of
+  /// the failed lane with the lowest number.
   void begin(const PreparedSection& section, Spans spans);
   void play_lane(std::size_t lane);
   void end();
@@ -126,15 +129,16 @@ class StreamThreads {
   [[nodiscard]] std::vector<std::uint32_t> begun() const;
 
  private:
-  /// The number of finished ops of a lane. It has cache lines of its own, since other threads poll
-  /// it.
+  /// The number of ops of a lane that have ended. Other threads poll it, so it has cache lines of
+  /// its own.
   struct alignas(128) Progress {
     std::atomic<std::uint32_t> done{0};
   };
   struct alignas(128) Worker {
     Player player;
-    std::exception_ptr failure;              ///< error of the last play
-    std::atomic<std::uint32_t> finished{0};  ///< number of the last play that this lane finished
+    std::exception_ptr failure;  ///< error that ended the lane's last play; null if there was none
+    /// Number of the last play that this lane has finished; plays are counted in epoch_.
+    std::atomic<std::uint32_t> finished{0};
     std::thread thread;
   };
 
@@ -149,8 +153,8 @@ class StreamThreads {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> closing_{false};
 
-  // These members describe the current play. They are written before `epoch_` is increased and read
-  // after its new value has been seen.
+  // These members describe the current play. begin() writes them before it increases `epoch_`, and
+  // threads read them only after they have seen the new value of `epoch_`.
   const PreparedSection* section_ = nullptr;
   Spans spans_;
   std::atomic<std::uint32_t> epoch_{0};

@@ -38,8 +38,8 @@ class SectionPreparer {
   Call call(const program::Copy& op, program::StreamId /*stream*/) const {
     return running(strided_copy(resolver_, op));
   }
-  /// Checks that the slice lies within its buffer and otherwise ignores the advice, since the host
-  /// has only one kind of memory.
+  /// Advise says where a slice of managed memory should lie. The host has only one kind of memory,
+  /// so this only checks that the slice lies within its buffer.
   Call call(const program::Advise& op, program::StreamId /*stream*/) const {
     static_cast<void>(resolver_.address(op.slice));
     return [](Player& /*player*/) {};
@@ -101,10 +101,12 @@ class SectionPreparer {
   const Communicators& communicators_;
   const PrepareOptions& options_;
   OwnReductions& reductions_;
-  /// The number of messages so far, by axis, offset of the sender and direction. Messages of a link
-  /// are numbered in program order, so both of its ranks number them alike.
+  /// The number of messages so far, by axis, offset from sender to receiver along it, and
+  /// direction. Messages are numbered in program order, which is the same on the sender and the
+  /// receiver, so both give a message the same number.
   std::map<std::tuple<mesh::Axis, std::int32_t, program::Direction>, std::uint64_t> messages_;
-  std::set<const std::byte*> advanced_;  ///< Adam powers advanced so far
+  /// Addresses of the Adam powers (beta1^t, beta2^t) that an earlier op of the section advances.
+  std::set<const std::byte*> advanced_;
 };
 
 /// Returns the index of the GEMM in which a rank gets stuck: the first GEMM in the second half of

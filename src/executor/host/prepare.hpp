@@ -15,13 +15,14 @@
 #include "executor/resolver.hpp"
 #include "program/program.hpp"
 
-/// Prepares the ops of a section: looks up the addresses and MPI objects that they need.
+/// Prepares the ops of a section for the host: looks up the memory addresses and MPI objects that
+/// they use.
 namespace isoscale::executor::host {
 
 struct Player;
 
-/// An op that is ready to play. A call may change its own state, so only the thread of its lane may
-/// make it.
+/// An op that is ready to play. A call may change its own state, so only the thread that plays the
+/// op's lane (stream) may make it.
 using Call = std::function<void(Player&)>;
 
 struct PreparedOp {
@@ -32,13 +33,14 @@ struct PreparedOp {
   std::uint32_t wait_begin = 0;  ///< index into PreparedSection::waits
 };
 
-/// A section that is ready to play: its ops by lane, each lane in program order. A lane is a
-/// stream; if streams are folded, all ops are in lane 0, without waits.
+/// A section that is ready to play. Its ops are divided into lanes, each in program order. There is
+/// one lane for each stream; if the streams are folded into one, all ops are in lane 0 and need no
+/// waits for other streams.
 struct PreparedSection {
   std::vector<std::vector<PreparedOp>> lanes;
   std::vector<program::Wait> waits;
   std::uint32_t op_count = 0;
-  OwnReductions reductions;  ///< used by the collectives
+  OwnReductions reductions;  ///< MPI operations that the collectives use
 
   [[nodiscard]] std::span<const program::Wait> waits_of(const PreparedOp& op) const {
     return std::span{waits}.subspan(op.wait_begin, op.wait_count);
@@ -51,7 +53,8 @@ struct PrepareOptions {
   Folding folding = Folding::folded;
   std::uint64_t elements_per_call = 0;  ///< most elements in one MPI call
   program::Faults faults{};
-  std::array<std::span<std::byte>, program::max_streams> staging{};  ///< by stream
+  /// Memory for copies that MPI needs, by stream; see staging_bytes().
+  std::array<std::span<std::byte>, program::max_streams> staging{};
 };
 
 /// Prepares the ops of a section. Throws base::Error, which names the op, if the host cannot play

@@ -15,8 +15,8 @@ namespace {
 using program::Collective;
 using program::CollectiveKind;
 
-/// True if MPI_IN_PLACE would crash: MPICH 4.0 treats it as an address when the root of a reduction
-/// is not rank 0.
+/// True if this reduction must not use MPI_IN_PLACE. If the root of a reduction is not rank 0,
+/// MPICH 4.0 uses MPI_IN_PLACE like an ordinary address and crashes.
 bool crashes_in_place(CollectiveKind kind, std::int32_t root) {
   return kind == CollectiveKind::reduce && root != 0 &&
          comm::Environment::library_version().starts_with("MPICH Version: 4.0");
@@ -28,7 +28,7 @@ bool overlap(const program::Slice& a, const program::Slice& b, const mesh::Shape
   return first.buffer == second.buffer && first.begin < second.end && second.begin < first.end;
 }
 
-/// Returns the number of elements that a collective copies to staging memory.
+/// Returns how many elements a collective must copy to staging memory because it works in place.
 std::uint64_t staged(const Collective& op, const mesh::Shape& mesh, std::uint64_t limit) {
   if (op.send.buffer != op.receive.buffer) return 0;
   switch (op.kind) {
@@ -45,8 +45,9 @@ std::uint64_t staged(const Collective& op, const mesh::Shape& mesh, std::uint64_
   }
 }
 
-/// Prepares the MPI calls of one collective. All members of the group must make the same calls, so
-/// the decision if a call is too large for MPI depends only on numbers that all members share.
+/// Prepares the MPI calls of one collective. All members of the group must make the same calls. So
+/// only numbers that are the same on all members may decide whether the data is too large for one
+/// call.
 class CollectivePreparer {
  public:
   CollectivePreparer(const Resolver& resolver, const program::Collective& op, MPI_Comm communicator,
@@ -91,7 +92,7 @@ class CollectivePreparer {
     return {.src = from, .dst = to, .row_bytes = count * data_.element, .rows = 1, .batch = 1};
   }
 
-  /// Returns the staging memory of the stream, which must have room for `count` elements.
+  /// Returns the stream's staging memory. Throws if `count` elements do not fit into it.
   [[nodiscard]] std::byte* staging(std::uint64_t count) const {
     if (count * data_.element > staging_.size()) {
       throw std::logic_error("a collective copies more aside than staging_bytes says");
@@ -99,8 +100,8 @@ class CollectivePreparer {
     return staging_.data();
   }
 
-  /// Adds the calls for `count` elements, each of at most `limit_` elements; a null address stays
-  /// null in all of them.
+  /// Adds calls that together handle `count` elements, at most `limit_` elements each. If `from` or
+  /// `to` is null, it is null in each of the calls.
   void add_calls(MpiCall call, const std::byte* from, std::byte* to, std::uint64_t count) {
     if (from != nullptr && from == to && crashes_in_place(base_.kind, base_.root)) {
       std::byte* const aside = staging(count);
@@ -137,7 +138,8 @@ class CollectivePreparer {
     const std::uint64_t part = data_.count;
     base_.operation = mpi_operation(op_.reduction, data_.type, own_);
     if (part * data_.members > limit_) {
-      // MPI's counts are int, so a large reduce_scatter is done as one reduction per part.
+      // MPI counts elements in an int. If the whole data exceeds that, one MPI_Reduce for each
+      // member replaces the reduce_scatter.
       base_.kind = CollectiveKind::reduce;
       for (std::uint64_t root = 0; root < data_.members; ++root) {
         base_.root = static_cast<int>(root);
@@ -150,8 +152,8 @@ class CollectivePreparer {
                           data_.receive < data_.part(data_.send, data_.members);
     std::byte* to = data_.receive;
     if (overlaps) {
-      // In place, MPI would leave the result at the front of the send buffer and overwrite the rest
-      // of it.
+      // With MPI_IN_PLACE, MPI would store the result at the beginning of the send buffer and
+      // overwrite the rest of that buffer. So the result goes to staging memory first.
       to = staging(part);
       result_.after = plain_copy(to, data_.receive, part);
     }
@@ -161,8 +163,8 @@ class CollectivePreparer {
     result_.calls.push_back(base_);
   }
 
-  /// Prepares a gather, an all_gather, a scatter or an even all_to_all: one MPI call, or a message
-  /// for each part if the data is too large for one call.
+  /// Prepares a gather, an all_gather, a scatter, or an all_to_all with equal parts. It becomes one
+  /// MPI call; or one message for each part if the data is too large for one call.
   void move_parts() {
     const std::uint64_t part = data_.count;
     const bool scatters = op_.kind == CollectiveKind::scatter;
@@ -200,9 +202,10 @@ class CollectivePreparer {
     all_to_all_messages(even, even);
   }
 
-  /// Sends the parts of an uneven or too large all_to_all as messages. With uneven parts, a member
-  /// does not know if another member's parts are too large for MPI's counts, so MPI_Alltoallv is
-  /// not used; MPI itself would send messages, too.
+  /// Sends the parts of an all_to_all as messages if the parts are unequal or too large.
+  /// MPI_Alltoallv is not used: it cannot take parts that exceed MPI's counts, and with unequal
+  /// parts a member does not know if this is so on another member. MPI_Alltoallv would send
+  /// messages, too.
   void all_to_all_messages(const std::vector<std::uint64_t>& send_counts,
                            const std::vector<std::uint64_t>& receive_counts) {
     std::byte* from = data_.send;
@@ -212,7 +215,7 @@ class CollectivePreparer {
     }
     std::byte* to = data_.receive;
     for (std::uint64_t other = 0; other < data_.members; ++other) {
-      // This rank's part for itself is a message too, since the data may have been copied to
+      // The part that this rank sends to itself is a message, too, since the data may now be in
       // staging memory.
       if (send_counts[other] > 0) add_send(other, from, send_counts[other]);
       if (receive_counts[other] > 0) add_receive(other, to, receive_counts[other]);

@@ -36,7 +36,8 @@ int cores_of_rank(int allowed, int on_node, int ranks_on_node, std::optional<dou
   const int ranks = std::max(1, ranks_on_node);
   const int share = std::max(1, on_node / ranks);
   const int cores = allowed > share ? allowed / ranks : allowed;
-  // A quota may exceed the range of int, so it is limited to `cores` before it is converted.
+  // A quota may exceed the range of int, so the minimum with `cores` is taken before it is
+  // converted.
   const double granted = quota ? std::floor(*quota / ranks) : cores;
   return std::max(1, static_cast<int>(std::min<double>(cores, granted)));
 }
@@ -44,7 +45,7 @@ int cores_of_rank(int allowed, int on_node, int ranks_on_node, std::optional<dou
 int cores_of_this_rank(int ranks_on_node) {
   const int on_node = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   cpu_set_t mask;
-  // The call fails on machines with more CPUs than the mask holds; the rank is then assumed to be
+  // The call fails on machines with more CPUs than `mask` can hold. The rank is then assumed to be
   // allowed on all CPUs of the node.
   const int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : on_node;
   return cores_of_rank(allowed, on_node, ranks_on_node, machine::cpu_limit(machine::read_file));
@@ -72,7 +73,7 @@ Storage allocate(units::Bytes bytes) {
       mmap(nullptr, bytes.value(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) refuse(bytes, errno);
   Storage storage{{.address = static_cast<std::byte*>(address), .bytes = bytes.value()}};
-  // Asks for large pages. This is only a hint, so a failure is ignored.
+  // Ask for large pages. A failure is ignored, since large pages only make access faster.
   madvise(address, bytes.value(), MADV_HUGEPAGE);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   for (std::size_t i = 0; i < bytes.value(); i += page) {

@@ -14,8 +14,8 @@
 /// The resources of a rank on its node: BLAS threads, cores and memory.
 namespace isoscale::executor::host {
 
-// The BLAS standard does not have these functions. There is one source file for each BLAS library,
-// which CMake selects.
+// These functions call a BLAS library in ways that the BLAS standard does not define. Each
+// supported library has a source file (blas_*.cpp) with them, and CMake selects one of the files.
 
 /// Sets the number of threads that a BLAS call of this process uses. Returns the number now in use;
 /// 0 if the library does not report it.
@@ -23,7 +23,7 @@ int set_blas_threads(int threads);
 
 [[nodiscard]] std::string blas_name();  ///< "OpenBLAS 0.3.21 (SkylakeX)"
 
-/// The vector instructions of a CPU.
+/// The widest vector instructions of a CPU.
 enum class Vectors : std::uint8_t { unknown, avx2, avx512 };
 /// Returns a warning for the user if OpenBLAS multiplies with old kernels (`core`, for example
 /// "Prescott") although the CPU has the instructions `vectors`. This happens if the CPU is newer
@@ -33,11 +33,11 @@ enum class Vectors : std::uint8_t { unknown, avx2, avx512 };
 /// not name its kernels.
 [[nodiscard]] std::string blas_warning();
 
-/// Returns the number of logical CPUs for this rank, at least 1. It is `allowed`, the number of
-/// CPUs on which the rank may run. If that is more than the rank's share of the node's CPUs, the
-/// rank is not bound, so `allowed` is divided by the number of ranks on the node. The result is
-/// also limited to the rank's share of `quota`, the number of CPUs whose time a control group
-/// grants to the node's ranks.
+/// Returns the number of logical CPUs that this rank can use, at least 1. `allowed` is the number
+/// of CPUs on which the rank may run. If this is more than its share of the node's CPUs (`on_node`
+/// / `ranks_on_node`), the rank is not bound, and `allowed` is divided by `ranks_on_node`. `quota`
+/// is the number of CPUs whose time a control group grants to all ranks of the node; the result is
+/// at most the rank's share of it.
 [[nodiscard]] int cores_of_rank(int allowed, int on_node, int ranks_on_node,
                                 std::optional<double> quota);
 
@@ -59,9 +59,9 @@ struct MappingTraits {
 /// Page-aligned memory, initially zero, which the handle owns.
 using Storage = base::Handle<MappingTraits>;
 
-/// Maps `bytes` of memory and touches every page on the calling thread, so that pages lie on its
-/// NUMA node and no play has page faults. Returns empty storage for 0 bytes. If there is too little
-/// memory, throws base::Error with the needed and the free amount.
+/// Maps `bytes` of memory. The calling thread writes to every page, so that pages lie on its NUMA
+/// node and no play has page faults. Returns empty storage for 0 bytes. Throws base::Error, which
+/// gives the needed and the free amount, if there is too little memory.
 [[nodiscard]] Storage allocate(units::Bytes bytes);
 
 }  // namespace isoscale::executor::host

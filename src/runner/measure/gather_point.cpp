@@ -16,7 +16,7 @@ namespace {
 
 using mesh::Axis;
 
-/// The number of coordinates of each axis, by Axis, in the part of the mesh whose spans are kept.
+/// The part of the mesh whose spans are kept: for each axis, its number of coordinates, from 0 on.
 using Extents = std::array<int, mesh::axis_count>;
 
 int& extent(Extents& extents, Axis axis) { return extents[static_cast<std::size_t>(axis)]; }
@@ -98,14 +98,14 @@ void collect_clocks(const comm::Communicator& point, const comm::ClockFit& clock
   }
 }
 
-/// Collective: stores in `data` how long each communicator took to create and to use for the first
-/// time, on its slowest rank. All ranks create their communicators in the same order.
+/// Collective: stores in `data`, for each communicator, how long its slowest rank took to create it
+/// and to use it for the first time. All ranks create their communicators in the same order.
 void collect_communicators(const comm::Communicator& point,
                            const std::vector<results::CommunicatorTime>& mine,
                            results::PointData& data) {
   for (results::CommunicatorTime made : mine) {
     made.creation = point.all_max(made.creation);
-    // Some ranks may have no call on a communicator that others use, so all ranks take part here.
+    // A rank may make no call on a communicator that other ranks use. It takes part with -1.
     const double first_call = point.all_max(made.first_call.value_or(-1));
     if (first_call >= 0) made.first_call = first_call;
     data.communicators.push_back(std::move(made));
@@ -131,7 +131,7 @@ std::vector<machine::Source> sources_of(const SamplingDuty& duty,
   return sources;
 }
 
-/// Opens NVML if the rank samples a GPU; otherwise returns an empty library.
+/// Opens NVML if this rank samples a GPU. Otherwise returns a library without functions.
 machine::NvmlLibrary nvml_for(const SamplingDuty& duty) {
   if (!duty.gpu_uuid.empty()) return machine::NvmlLibrary::open();
   return machine::NvmlLibrary{[](const char*) -> void* { return nullptr; }};

@@ -20,17 +20,19 @@
 #include "results/records/run_data.hpp"
 #include "runner/measure/measure_steps.hpp"
 
-/// Gathers the records of all ranks of a point on its rank 0, and decides what each rank
-/// contributes: which ranks' spans are kept, and which ranks sample which devices.
+/// Gathers on rank 0 of a point what all its ranks recorded. Decides which ranks' spans are kept,
+/// and which rank samples which devices.
 namespace isoscale::runner::measure {
 
-/// Returns the ranks of a point whose spans are kept, ascending: all ranks if there are at most
-/// `most`, else the ranks that have the first coordinates along each axis. dp is reduced first,
-/// since its ranks do the same work, then ep, cp and tp; pp is reduced last, since each stage plays
-/// a program of its own. `most` must be at least 1, and at least one rank is returned.
+/// Returns the ranks of a point whose spans are kept, ascending. If the point has at most `most`
+/// ranks, these are all. Otherwise they are the ranks with the first coordinates along each axis.
+/// The number of coordinates is reduced first for dp, whose ranks all do the same work, then for
+/// ep, cp and tp, and last for pp, since each pipeline stage plays a different program. `most` must
+/// be at least 1, and at least one rank is returned.
 [[nodiscard]] std::vector<int> traced_ranks(const mesh::Shape& shape, int most);
 
-/// Collective: returns on rank 0 the values of all ranks, by rank; empty on other ranks.
+/// Collective: returns on rank 0 the values of all ranks, in the order of ranks; empty on other
+/// ranks.
 template <class Value>
 [[nodiscard]] std::vector<std::vector<Value>> gather_values(const comm::Communicator& ranks,
                                                             std::span<const Value> mine) {
@@ -43,8 +45,9 @@ template <class Value>
   return all;
 }
 
-/// Collective: returns on rank 0 the records of all ranks, by rank; empty on other ranks. A record
-/// is a struct whose fields are listed (results::fields_of), or a list of such structs.
+/// Collective: returns on rank 0 the records of all ranks, in the order of ranks; empty on other
+/// ranks. A record is a struct that lists its fields for results::fields_of, or a vector of such
+/// structs.
 template <class Record>
 [[nodiscard]] std::vector<Record> gather_records(const comm::Communicator& ranks,
                                                  const Record& mine) {
@@ -57,43 +60,46 @@ template <class Record>
 }
 
 /// Collective over the point: stores in `data` on rank 0 the facts that one session of the point
-/// reports. Communicators and GEMM algorithms of earlier sessions are kept; other facts of theirs
-/// are replaced.
+/// reports. A point may have several sessions: of communicators and GEMM algorithms, those of all
+/// sessions are kept; every other fact is that of the last session.
 void collect_session(const comm::Communicator& point, const executor::SessionFacts& session,
                      results::PointData& data);
 
 /// Collective over the point: stores in `data` on rank 0 the facts of the session, the step times
-/// of every rank, and the spans of the ranks in `traced` (ascending), converted to the clock of
-/// rank 0. The traces in `record` are on this rank's clock, which `clock` converts.
+/// of every rank, and the spans of the ranks in `traced` (ascending). The spans in `record` are in
+/// times of this rank's clock; they are stored in times of rank 0's clock, to which `clock`
+/// converts.
 void collect(const comm::Communicator& point, const Record& record, const comm::ClockFit& clock,
              const executor::SessionFacts& session, std::span<const int> traced,
              results::PointData& data);
 
-/// Collective over the point: stores in `data` on rank 0 how long ops took without communication,
-/// for the ranks in `traced` (ascending).
+/// Collective over the point: stores in `data` on rank 0 the durations of ops when the step was
+/// played without communication, for the ranks in `traced` (ascending). `mine` has those of this
+/// rank.
 void collect_solo(const comm::Communicator& point, const std::vector<units::Nanoseconds>& mine,
                   std::span<const int> traced, results::PointData& data);
 
-/// Collective over the point: adds the GEMM algorithms that all ranks chose to `data` on rank 0.
-/// Each shape is stored once, since the ranks have agreed on its algorithm.
+/// Collective over the point: adds to `data` on rank 0 the GEMM algorithms that all ranks chose.
+/// Each GEMM shape is stored once, since the ranks have agreed on one algorithm for it.
 void collect_gemm_choices(const comm::Communicator& point,
                           const std::vector<results::GemmChoice>& mine, results::PointData& data);
 
 /// The devices that one rank of a point samples while it is measured.
 struct SamplingDuty {
-  bool node = false;             ///< samples CPUs, energy, temperature and network of the node
-  std::vector<int> cpus = {};    ///< logical CPUs of all ranks of the point on that node
-  std::string gpu_uuid = {};     ///< its own GPU; "" = none
-  std::size_t most_samples = 2;  ///< limit on the samples of each series
+  bool node = false;  ///< true if it samples CPUs, energy, temperature and network of its node
+  /// The logical CPUs to which the ranks of the point on this node are bound.
+  std::vector<int> cpus = {};
+  std::string gpu_uuid = {};     ///< UUID of its own GPU, which it samples; "" = none
+  std::size_t most_samples = 2;  ///< limit on the number of samples in each series
 
   bool operator==(const SamplingDuty&) const = default;
 };
 
-/// Returns the devices that rank `rank` of a point samples. `world_ranks` are the ranks of the
-/// point, and `gpu_uuid` names this rank's own GPU. On each node the lowest rank of the point
-/// samples the node's devices, and each rank samples its GPU. A series has at most 600 samples. If
-/// the point has more than 128 ranks, the limit is lower, but at least 60, so that rank 0 can hold
-/// the samples of all ranks. `facts` and `node_of_rank` are by world rank. Pure.
+/// Returns which devices the rank `rank` of a point samples. On each node the lowest rank of the
+/// point samples the node's devices, and each rank samples its own GPU, whose UUID is `gpu_uuid`. A
+/// series has at most 600 samples. Above 128 ranks this limit is lower, but at least 60, so that
+/// rank 0 can hold the samples of all ranks. `world_ranks` are the ranks of the point; `facts` and
+/// `node_of_rank` are indexed by world rank. A pure function.
 [[nodiscard]] SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
                                          std::span<const int> node_of_rank,
                                          std::span<const machine::MachineFacts> facts,
@@ -110,8 +116,8 @@ class PointSampler {
   machine::DeviceSampler sampler_;
 };
 
-/// The sources that are sampled on a rank's GPU while a micro-benchmark is timed: its clock, and
-/// the reasons that limit the clock.
+/// Gives access to the GPU of a rank while a micro-benchmark is timed: its clock, and the reasons
+/// why the clock is limited.
 class GpuWatch {
  public:
   explicit GpuWatch(const std::string& uuid);  ///< "" = no GPU, so there are no sources
@@ -123,9 +129,9 @@ class GpuWatch {
   std::vector<machine::Source> sources_;
 };
 
-/// Collective over the point, called after collect(): stores in `data` on rank 0 the sampled series
-/// of every rank, and the total time of rank 0's steps. Stored times are on rank 0's clock, and
-/// count from the begin of its first step; those of `mine` are on this rank's clock.
+/// Collective over the point, called after collect(): stores in `data` on rank 0 the series that
+/// every rank sampled, and the total time of rank 0's steps. Times in `mine` are on this rank's
+/// clock. Stored times are on rank 0's clock, and count from the start of its first step.
 void collect_device_series(const comm::Communicator& point, const Record& record,
                            const std::vector<results::DeviceSeries>& mine,
                            results::PointData& data);

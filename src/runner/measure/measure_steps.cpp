@@ -18,9 +18,10 @@ OpClass class_of(program::OpKind kind) {
   return OpClass::other_compute;
 }
 
-constexpr std::size_t least_kept = 2;  // at least so many last steps of a traced block are kept
+// At least this many of the last steps of each traced block are kept.
+constexpr std::size_t least_kept = 2;
 
-/// Adds the spans of a traced step, which was just played, to the record.
+/// Adds the spans of the traced step that was just played to the record.
 void add_trace(std::uint32_t number, const executor::PlayTime& time,
                std::span<const timeline::Span> spans, std::size_t most, Record& record) {
   record.traces.push_back({.rank = 0,
@@ -81,7 +82,8 @@ Record measure(executor::Session& session, const program::Program& step,
       if (record.traced.empty()) record.begin = time.begin;
       record.end = time.end;
       record.traced.push_back(is_traced ? 1 : 0);
-      record.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up steps never count anyway
+      // The first step of a block does not count. Warm-up steps never count, so they need no flag.
+      record.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);
       if (!is_traced || i == 0) continue;
       const auto number = static_cast<std::uint32_t>(record.step_times.size() + i);
       record.op_sums.push_back(sum_up(number, session.spans(), classes));
@@ -90,8 +92,8 @@ Record measure(executor::Session& session, const program::Program& step,
     thin_to(record.op_sums, most_op_sums);
     record.step_times.insert(record.step_times.end(), times.begin(), times.end());
 
-    // All ranks learn the time of each step on its slowest rank, and how long the loop has lasted,
-    // so StepLoop gives them the same next block.
+    // All ranks learn the time that each step took on its slowest rank, and how long the loop has
+    // lasted. With the same numbers, StepLoop gives all of them the same next block.
     if (share == Share::replica) std::fill(times.begin(), times.end(), 0.0);
     times.push_back(units::to_seconds(comm::now() - begin).value());
     active.all_max(times);

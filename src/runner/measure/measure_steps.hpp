@@ -18,65 +18,71 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Plays a point's step repeatedly until the step time is precise enough, and keeps one rank's
-/// record of all steps; then plays the step without communication.
+/// Measures a point's step on one rank: plays the step until its time is known precisely enough and
+/// records all steps, then plays the step without communication.
 namespace isoscale::runner::measure {
 
-/// The classes by which op times are summed.
+/// Kinds of ops whose times are added up separately.
 enum class OpClass : std::uint8_t { gemm, other_compute, copies, communication };
 
-/// Returns the class of each op of a program.
+/// Returns the OpClass of each op of a program, in the order of ops.
 [[nodiscard]] std::vector<OpClass> op_classes(const program::Program& program);
 
-/// The time that the ops of each class took in one traced step on one rank, in seconds. Ops on
-/// different streams overlap, so the sum of all classes may exceed the step's time.
+/// The seconds that the ops of each OpClass took in one traced step on one rank. Ops on different
+/// streams overlap, so the sum over all classes may exceed the step's time.
 struct StepSums {
-  std::uint32_t step = 0;  ///< number among all steps of the point
+  std::uint32_t step = 0;  ///< number of the step among all steps of the point, from 0
   double gemm = 0, other_compute = 0, copies = 0, communication = 0;
   bool operator==(const StepSums&) const = default;
 };
 
-/// Returns the op times of a step by class. `classes` has an entry for each op that may occur in
-/// `spans`.
+/// Adds up the durations of a step's ops by OpClass. `spans` has the ops' times, and `classes` the
+/// class of each op of the program.
 [[nodiscard]] StepSums sum_up(std::uint32_t step, std::span<const timeline::Span> spans,
                               std::span<const OpClass> classes);
 
-/// Called on every rank between blocks.
+/// A function that is called on every rank between two blocks of steps.
 using OnBlock = std::function<void(const plan::StepLoop& loop)>;
 
-/// The largest number of steps whose op sums are kept; they are spread evenly over all steps.
+/// The largest number of steps for which a StepSums is kept; the steps are spread evenly over the
+/// loop.
 inline constexpr std::size_t most_op_sums = 512;
 
 /// The record of all steps of a point on one rank.
 struct Record {
-  std::vector<double> step_times;             ///< seconds of each step on this rank
-  std::vector<std::uint8_t> traced, dropped;  ///< by step; dropped: the step does not count
+  std::vector<double> step_times;  ///< seconds of each step on this rank
+  /// Flags of each step: traced = 1 if it was traced, dropped = 1 if it does not count.
+  std::vector<std::uint8_t> traced, dropped;
   std::size_t warm_up_steps = 0;
-  units::Nanoseconds begin, end;  ///< begin of the first step, end of the last; this rank's clock
-  std::string warm_up_rule;       ///< the rule that ended warm-up
-  std::string stopped_because;    ///< "precision" or "max-time"
+  /// Start of the first step and end of the last, on this rank's clock.
+  units::Nanoseconds begin, end;
+  std::string warm_up_rule;     ///< the rule by which warm-up ended
+  std::string stopped_because;  ///< the reason why the loop ended: "precision" or "max-time"
   results::Looks looks;
-  std::vector<timeline::StepTrace> traces;  ///< kept steps, on this rank's clock; rank not set
-  std::vector<StepSums> op_sums;  ///< one for each traced step that counts; limited to most_op_sums
+  /// The traced steps that are kept, in times of this rank's clock; their `rank` is not set.
+  std::vector<timeline::StepTrace> traces;
+  /// The op times of each traced step that counts; at most most_op_sums of them are kept.
+  std::vector<StepSums> op_sums;
 };
 
-/// in_point: the rank belongs to the point, and its times count. replica: it plays in a copy of the
-/// point, and its times do not count.
+/// Tells how a rank takes part in measuring a point. in_point: it belongs to the point, and its
+/// times count. replica: it plays in a copy of the point, and its times do not count.
 enum class Share : std::uint8_t { in_point, replica };
 
-/// Collective over `active`, the ranks of the point and of its replicas: plays steps until the step
+/// Collective over `active`, the ranks of the point and of its copies: plays steps until the step
 /// time is precise enough, and returns this rank's record. All ranks play the same number of steps,
-/// in the blocks that StepLoop gives, and agree after each block whether to continue. `step` is
-/// this rank's program of the session, whose setup must have been played. The spans of up to
-/// Effort::trace_steps traced steps are kept, spread evenly over the loop.
+/// in the blocks of steps that StepLoop gives, and agree after each block whether to continue.
+/// `step` is this rank's program for one step. The setup section of the session must have been
+/// played. The spans of at most Effort::trace_steps traced steps are kept, spread evenly over the
+/// loop.
 [[nodiscard]] Record measure(executor::Session& session, const program::Program& step,
                              const comm::Communicator& active, Share share,
                              const plan::Effort& effort, const OnBlock& on_block);
 
-/// Drops entries until `most` are left. `entries` are ascending by `step`. The entry whose
-/// neighbours are closest to each other is dropped first, never the first or the last one, so that
-/// entries which are added one by one stay evenly spread. If two entries are left and `most` is 1,
-/// the first is dropped.
+/// Removes entries until at most `most` are left. `entries` are in ascending order of their member
+/// `step`. Each time, the entry whose two neighbours are closest to each other is removed, but
+/// never the first or the last, so that entries which are added one by one stay evenly spread. Only
+/// if two entries are left and `most` is 1, the first is removed.
 template <class Entry>
 void thin_to(std::vector<Entry>& entries, std::size_t most) {
   while (entries.size() > most) {
@@ -89,9 +95,10 @@ void thin_to(std::vector<Entry>& entries, std::size_t most) {
   }
 }
 
-/// Collective over `active`: all ranks play the section `solo`, which add_solo_step() has added to
-/// `program`, `plays` times at the same time. Returns, for each op of the program's first step, its
-/// median duration over all plays but the first; 0 for communication.
+/// Collective over `active`: all ranks play the step without communication `plays` times, at the
+/// same time. It is the section `solo`, which add_solo_step() has added to `program`. Returns the
+/// median duration of each op of the program's first step, over all plays but the first; 0 for ops
+/// that communicate.
 [[nodiscard]] std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
                                                            const program::RankProgram& program,
                                                            program::Section solo,

@@ -22,7 +22,7 @@ class Progress;
 
 namespace isoscale::runner::measure {
 
-/// The environment of a run in which all of its points are measured.
+/// The objects of a run that are needed to measure any of its points.
 struct PointContext {
   const settings::RunConfig& config;
   const plan::Site& site;
@@ -35,46 +35,48 @@ struct PointContext {
   /// span is empty, and the links between ranks are not classified.
   std::span<const results::RankFacts> rank_facts{};
 
-  /// Returns the UUID of this rank's GPU; "" if it has none.
+  /// Returns the UUID of the GPU that this rank uses; "" if it uses none.
   [[nodiscard]] std::string gpu_uuid() const;
 };
 
-/// Ends the point with this status and its reason.
+/// Sets the status and the reason with which the point ends.
 void end_as(results::PointStatus status, std::string reason, results::PointData& data);
 
-/// A point that is being measured, on a rank which plays in the point or in a copy of it.
+/// A point that is being measured, on one of the ranks that play it or a copy of it.
 struct MeasuredPoint {
   const plan::PlannedPoint& planned;
   const PointContext& context;
-  const comm::Communicator& sub_world;  ///< ranks of the point, or of this rank's copy of it
-  const comm::Communicator& active;     ///< the ranks of the point and of its copies
-  /// The results of the point, which are complete on its rank 0. All ranks of `active` have the
-  /// status.
+  /// The ranks of the point or, on a rank that plays a copy, of this copy.
+  const comm::Communicator& sub_world;
+  const comm::Communicator& active;  ///< the ranks of the point and of all its copies
+  /// The results of the point. They are complete on rank 0 of the point; the status is valid on all
+  /// ranks of `active`.
   results::PointData& data;
   program::Faults faults{};  ///< faults to inject on this rank
   Share share = Share::in_point;
 
   [[nodiscard]] bool in_point() const { return share == Share::in_point; }
-  /// True on rank 0 of the point or of a copy.
+  /// True on rank 0 of the point, and on rank 0 of each copy.
   [[nodiscard]] bool leads() const { return sub_world.rank() == 0; }
 
-  /// Collective over `active`: fails the point if any rank has a problem. Returns true on all ranks
-  /// if no rank has one.
+  /// Collective over `active`: the point fails if `problem` is not empty on any of these ranks.
+  /// Returns true on all ranks if it is empty on all.
   [[nodiscard]] bool agreed(const std::string& problem) const;
 
-  /// Either a session, or the reason why the executor cannot play the programs, the same on all
-  /// ranks. If the point has failed, both are empty.
+  /// The result of prepare(): a session, or the reason why the executor cannot play the programs,
+  /// which is the same on all ranks. Both are empty if the point has failed.
   struct Prepared {
     executor::SessionPtr session{};
     std::string unsupported{};
   };
-  /// Collective over `active`: prepares a session of `ranks`, with the faults of this rank. Any
-  /// problem but an unsupported program fails the point.
+  /// Collective over `active`: prepares a session for the programs `set` on the communicator
+  /// `ranks`, with the faults that are injected on this rank. If the executor does not support the
+  /// programs, the result says so; any other problem fails the point.
   [[nodiscard]] Prepared prepare(const program::ProgramSet& set, const comm::Communicator& ranks,
                                  program::SessionOptions options = {}) const;
 };
 
-/// The reason of points that are verified but not measured.
+/// The reason that is stored for points which are verified but not measured.
 inline constexpr const char* shared_gpu_reason = "ranks share a GPU: verified, not measured";
 
 }  // namespace isoscale::runner::measure

@@ -35,8 +35,8 @@ std::vector<Sum> read_sums(executor::Session& session, const program::Sums& sums
   return result;
 }
 
-/// Returns the axes of a collective that gives all its members the same result; absent for other
-/// ops.
+/// If the op is a collective that gives the same result to all members of its group, returns the
+/// axes of the group; absent for any other op.
 std::optional<mesh::AxisSet> shared_axes(const program::Op& op) {
   const auto* collective = std::get_if<Collective>(&op.payload);
   if (collective == nullptr) return std::nullopt;
@@ -60,7 +60,7 @@ std::vector<mesh::AxisSet> all_shared_axes(const program::ProgramSet& set) {
   return {found.begin(), found.end()};
 }
 
-/// Returns a hash of all sums, to compare them as one number.
+/// Returns a single number that depends on all sums, so that comparing it compares all of them.
 std::int64_t digest_of(std::span<const Sum> sums) {
   std::uint64_t digest = 0;
   for (const Sum& sum : sums) digest = program::checksum_term(sum.bits, digest + sum.not_finite);
@@ -71,7 +71,7 @@ bool all_equal(const std::vector<std::int64_t>& values) {
   return std::ranges::all_of(values, [&](std::int64_t value) { return value == values[0]; });
 }
 
-/// Collective over the members: returns the index of the first sum that differs between members;
+/// Collective over `members`: returns the index of the first checksum in which members differ;
 /// absent if all agree.
 std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
                                         const comm::Communicator& members) {
@@ -79,7 +79,8 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
     return all_equal(members.all_gather(digest_of(std::span{sums}.first(count))));
   };
   if (alike(sums.size())) return std::nullopt;
-  std::size_t low = 0, high = sums.size();  // the first `low` agree, the first `high` do not
+  // Members agree on the first `low` sums, but not on the first `high`.
+  std::size_t low = 0, high = sums.size();
   while (high - low > 1) {
     const std::size_t middle = (low + high) / 2;
     (alike(middle) ? low : high) = middle;
@@ -87,8 +88,8 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
   return low;
 }
 
-/// Returns a clause that names the ranks whose bits differ from those of the majority, or all ranks
-/// if there is no majority. `values[i]` is the value that MPI rank `ranks[i]` holds.
+/// Returns a clause that names the ranks whose value differs from that of the majority, or all
+/// ranks if there is no majority. `values[i]` belongs to MPI rank `ranks[i]`.
 std::string holders_text(const std::vector<std::int64_t>& values, std::vector<int> ranks) {
   std::map<std::int64_t, std::vector<int>> holders;
   for (std::size_t i = 0; i < values.size(); ++i) holders[values[i]].push_back(ranks[i]);
@@ -109,9 +110,10 @@ std::string holders_text(const std::vector<std::int64_t>& values, std::vector<in
                      base::ranges_text(most->second));
 }
 
-/// Returns the axes along which all ranks hold the same weights after a step: dp, cp and, if no
-/// experts are spread over it, ep. An axis is left out if the step gathers partitioned weights
-/// along it, or those that the step before updated, so that its own updates are not gathered yet.
+/// Returns the axes along which all ranks should hold the same weights after a step. These are dp,
+/// cp and, if no experts are spread over it, ep, without an axis along which the step gathers
+/// weights: either the weights are partitioned along it, or the step begins by gathering what the
+/// step before updated, so that after a step its own updates are not gathered yet.
 mesh::AxisSet replica_axes(const program::RankProgram& program) {
   const bool has_experts = std::ranges::any_of(program.step().ops, [](const program::Op& op) {
     const auto* collective = std::get_if<Collective>(&op.payload);
@@ -131,7 +133,8 @@ mesh::AxisSet replica_axes(const program::RankProgram& program) {
   return replicas;
 }
 
-/// Calls visit(bits, index) for each element of a buffer. The buffer is read in blocks.
+/// Calls visit(bits, index) for each element of a buffer. The buffer is read in blocks to save
+/// memory.
 template <class Visit>
 void visit_elements(executor::Session& session, program::BufferId id, const program::Buffer& buffer,
                     const Visit& visit) {
@@ -150,7 +153,7 @@ void visit_elements(executor::Session& session, program::BufferId id, const prog
   }
 }
 
-/// Computes the sum of a Checksum op on the host, for memory that such an op cannot read.
+/// Computes on the host what a Checksum op would compute, for memory that such an op cannot read.
 Sum sum_on_host(executor::Session& session, program::BufferId id, const program::Buffer& buffer) {
   const std::uint64_t mask = program::exponent_mask(buffer.dtype);
   Sum sum;
@@ -161,8 +164,9 @@ Sum sum_on_host(executor::Session& session, program::BufferId id, const program:
   return sum;
 }
 
-/// Returns a clause that names the first op of the step that uses an element of a weight buffer,
-/// since one buffer holds the weights of all layers. "" if no op uses it.
+/// Returns a clause that names the first op of the step that uses the element `element` of a weight
+/// buffer; "" if no op uses it. The op tells which layer is concerned, since one buffer holds the
+/// weights of all layers.
 std::string user_text(const program::ProgramSet& set, int rank, program::BufferId id,
                       std::uint64_t element) {
   const program::RankProgram& program = set.of(rank);
@@ -182,12 +186,12 @@ std::string user_text(const program::ProgramSet& set, int rank, program::BufferI
   return "";
 }
 
-constexpr std::uint64_t least_replays = 3;  // if two differ, a third shows which is right
+constexpr std::uint64_t least_replays = 3;  // if two replays differ, a third shows which is right
 constexpr std::int64_t alike = -1;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-/// Computes when each op of a rank ends if every op takes one unit of time. An op then ends later
-/// than all ops that it depends on, on any rank.
+/// Simulates the step with ops that each take one unit of time, and holds when each op of a rank
+/// ends. An op then ends later than all ops on which it depends, on any rank.
 class UnitTimes {
  public:
   UnitTimes(const program::OutlineSet& set, int rank) : rank_(rank), ends(set.of(rank).ops.size()) {
@@ -206,16 +210,17 @@ class UnitTimes {
   std::vector<std::int64_t> ends;
 };
 
-/// Compares the checksums of a rank's replays with reference checksums: those of the first replay,
-/// or those on which two replays agree if the first replay was the wrong one.
+/// Compares the checksums of each replay of a step with a reference. The reference is the first
+/// replay; if a later replay shows that the first was wrong, it is replaced by checksums on which
+/// two replays agree.
 class ReplayComparison {
  public:
   ReplayComparison(const program::ProgramSet& set, const program::Sums& places,
                    const comm::Communicator& point)
       : set_(set), places_(places), point_(point) {}
 
-  /// Collective: compares the sums of the next replay with the reference. Returns the ranks on
-  /// which they differed first; absent if they do not differ.
+  /// Collective: compares the checksums of one more replay with the reference. Returns the ranks on
+  /// which an op's result differed before any other did; absent if nothing differs.
   std::optional<Differing> next(std::vector<Sum> sums) {
     if (reference_.empty()) reference_ = sums;
     const std::int64_t first = first_difference(reference_, sums);
@@ -235,7 +240,8 @@ class ReplayComparison {
   }
 
  private:
-  /// Returns the first op, in program order, whose output differs; `alike` if there is none.
+  /// Returns the index of the first op, in program order, whose result differs; `alike` if none
+  /// does.
   [[nodiscard]] std::int64_t first_difference(const std::vector<Sum>& a,
                                               const std::vector<Sum>& b) const {
     const auto at = std::ranges::mismatch(a, b).in1 - a.begin();
@@ -247,8 +253,8 @@ class ReplayComparison {
     return std::ranges::all_of(of_rank, [](std::int64_t op) { return op == alike; });
   }
 
-  /// Collective: finds the ranks that differed first; differences on other ranks follow from
-  /// theirs.
+  /// Collective: finds the ranks on which the earliest op differs. What differs on other ranks is
+  /// assumed to follow from that.
   [[nodiscard]] Differing origin(std::int64_t first) {
     if (ends_.empty()) {
       ends_ = UnitTimes{program::outline(set_, program::Section::step), point_.rank()}.ends;
@@ -268,7 +274,7 @@ class ReplayComparison {
     return differing;
   }
 
-  /// Returns ranks of the point as a text with their MPI ranks: "rank 2", "ranks 0-3".
+  /// Returns ranks of the point as text, with their ranks in MPI_COMM_WORLD: "rank 2", "ranks 0-3".
   [[nodiscard]] std::string named(const std::vector<int>& ranks) const {
     std::vector<int> world = point_.world_ranks(ranks);
     std::ranges::sort(world);
@@ -299,9 +305,10 @@ class ReplayComparison {
   const program::ProgramSet& set_;
   const program::Sums& places_;
   const comm::Communicator& point_;
-  std::vector<Sum> reference_, other_;  ///< `other_` differed from it; neither is confirmed
+  /// Checksums of two replays that differ; neither is confirmed by another replay yet.
+  std::vector<Sum> reference_, other_;
   bool is_compared_ = false, is_confirmed_ = false;
-  std::vector<std::int64_t> ends_;  ///< when the ops of the step end in UnitTimes
+  std::vector<std::int64_t> ends_;  ///< for each op of the step, when it ends by UnitTimes
 };
 
 }  // namespace
@@ -327,8 +334,8 @@ std::string StepCheck::unlike_members(const std::vector<Sum>& sums,
     const std::vector<int> ranks = mesh::group_members(set_.mesh, point.rank(), axes);
     const comm::Communicator members = point.split(ranks.front(), point.rank());
     if (members.size() < 2) continue;
-    // The order of sums must be the same on all members. Members call their collectives in the same
-    // order on each stream, but not across streams, so sums are sorted by stream.
+    // All members must list the checksums in the same order. They call collectives in the same
+    // order on each stream, but not necessarily across streams, so the list is sorted by stream.
     std::vector<std::size_t> shared;
     for (std::size_t i = 0; i < places.of.size(); ++i) {
       if (shared_axes(program.step().ops[places.of[i]]) == axes) shared.push_back(i);
@@ -424,7 +431,7 @@ Verdict StepCheck::verdict() const {
 Soak::Soak(program::ProgramSet& set, const StepCheck& check, std::uint64_t seed)
     : set_(set), check_(check), replay_(program::add_replay(set)), draw_(seed) {}
 
-/// Draws a random bit of a random element of a random output of the step.
+/// Draws the bit that is to be flipped: in a random element of a random result of the step.
 StepCheck::Flip Soak::drawn_flip(const program::RankProgram& program, const program::Sums& places) {
   const auto below = [&](std::uint64_t count) {
     return std::uniform_int_distribution<std::uint64_t>{0, count - 1}(draw_);

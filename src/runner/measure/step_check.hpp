@@ -16,39 +16,42 @@
 #include "results/records/run_data.hpp"
 #include "runner/measure/twin_check.hpp"
 
-/// Checks that the timed steps compute the right results. Their results cannot be predicted, so
-/// they are compared: between ranks that must hold the same bits (StepCheck), and between replays
-/// of one step that start from the same saved state (Soak).
+/// Checks that the steps that are timed compute right results. No reference results exist for them,
+/// so results are compared: between ranks that must hold the same bits (StepCheck), and between
+/// replays of one step that start from the same saved state (Soak).
 namespace isoscale::runner::measure {
 
-/// The result of a Checksum op: a sum over the bits of all elements, and the number of elements
-/// that are not finite.
+/// The checksum of a buffer: a sum over the bits of all elements, and the number of elements that
+/// are not finite.
 struct Sum {
   std::uint64_t bits = 0, not_finite = 0;
   bool operator==(const Sum&) const = default;
 };
 
-/// Checks the steps of one point. The verdict is the first problem that was found.
+/// Checks steps of one point. The first problem that is found becomes the verdict.
 class StepCheck {
  public:
-  /// Adds the sections of the check to the programs. They must not have been prepared yet, and must
-  /// outlive the check. `flipping` is the rank of the point on which play() may flip bits, if any.
+  /// Adds the sections that the check plays to the programs. The programs must not have been
+  /// prepared yet, and must outlive the check. `flipping` is the rank of the point on which play()
+  /// may flip bits, if there is such a rank.
   explicit StepCheck(program::ProgramSet& set, std::optional<int> flipping = std::nullopt);
 
-  /// Collective over the point: plays a step with a checksum of each output. If a collective gives
-  /// all its members the same result, all must hold the same bits. Then calls weights().
+  /// Collective over the point: plays a step that takes a checksum of each op's result. If a
+  /// collective gives all its members the same result, it checks that they hold the same bits. Then
+  /// calls weights().
   void step(executor::Session& session, const comm::Communicator& point);
-  /// Collective over the point: checks that every weight is finite, and that ranks which hold the
-  /// same weights, along dp and cp, hold the same bits.
+  /// Collective over the point: checks that all weights are finite, and that they are bit for bit
+  /// the same on ranks that must hold the same weights (along dp and cp).
   void weights(executor::Session& session, const comm::Communicator& point);
 
-  /// The bits to flip in one element before checksum number `checksum` is computed.
+  /// Bits of one element to flip: those that are set in `mask`, just before the checksum is
+  /// computed.
   struct Flip {
-    std::size_t checksum = 0;  ///< index of the checksum
+    std::size_t checksum = 0;  ///< index of the checksum in the step
     std::uint64_t element = 0, mask = 0;
   };
-  /// Plays the step with its checksums and returns them. `flip` takes effect only on the rank where
-  /// bits may be flipped.
+  /// Plays the step with its checksums and returns them. `flip` takes effect only on the rank that
+  /// was given to the constructor.
   [[nodiscard]] std::vector<Sum> play(executor::Session& session, int rank,
                                       const std::optional<Flip>& flip = std::nullopt) const;
 
@@ -59,23 +62,24 @@ class StepCheck {
  private:
   [[nodiscard]] std::string unlike_members(const std::vector<Sum>& sums,
                                            const comm::Communicator& point) const;
-  /// Returns a text that names the first weight of a buffer that is not finite.
+  /// Returns a text that names the first weight in a buffer that is not finite.
   [[nodiscard]] std::string not_finite(executor::Session& session, int rank,
                                        program::BufferId id) const;
   void found(const comm::Communicator& point, const std::string& problem);
 
   const program::ProgramSet& set_;
   program::CheckedSection checked_, weights_;
-  std::vector<mesh::AxisSet> shared_axes_;  ///< axes of collectives with one result for all
+  /// Axes of the collectives that give all members the same result.
+  std::vector<mesh::AxisSet> shared_axes_;
   std::string problem_;
   int steps_ = 0;
 };
 
-/// A replay whose results differed from those of other replays.
+/// A replay of the step whose results differed from those of other replays.
 struct Differing {
   std::uint64_t replay = 0;  ///< number of the replay, from 1
-  /// The ranks of the point on which an op differed before any other did: one rank, or all members
-  /// of a collective if all of their results differ.
+  /// The ranks of the point on which the earliest difference was found: one rank, or all members of
+  /// a collective if it gave all of them a different result.
   std::vector<int> ranks{};
   std::string sentence{};
 };
@@ -86,24 +90,24 @@ struct SoakResult {
   std::vector<Differing> differing{};
 };
 
-/// A soak ends after this time or this number of replays, whichever comes first.
+/// A soak ends after the time `time` or after `replays` replays, whichever comes first.
 struct SoakEnd {
   units::Seconds time{};
   std::uint64_t replays = UINT64_MAX;
 };
 
-/// Replays one step from saved state again and again. If bits differ between replays, they were
-/// computed, stored or sent wrongly.
+/// The soak: replays one step again and again from the same saved state. If bits differ between
+/// replays, some of them were computed, stored or sent wrongly.
 class Soak {
  public:
-  /// Adds the sections of the soak to the programs, which must not have been prepared yet. The
-  /// programs and `check` must outlive the soak. If `check` has a rank on which bits may be
-  /// flipped, every second replay flips a random bit of an op's result there.
+  /// Adds the sections that the soak plays to the programs, which must not have been prepared yet.
+  /// The programs and `check` must outlive the soak. If `check` was given a rank on which bits may
+  /// be flipped, every second replay flips a random bit there, in the result of some op.
   Soak(program::ProgramSet& set, const StepCheck& check, std::uint64_t seed);
 
-  /// Collective over the point: replays the step, and returns the same result on all ranks. After
-  /// the soak, the state of the programs is the same as before. `on_replay` is called on every rank
-  /// after each replay.
+  /// Collective over the point: replays the step until `end`, and returns the same result on all
+  /// ranks. Afterwards the weights and other state are what they were before. `on_replay` is called
+  /// on every rank after each replay.
   [[nodiscard]] SoakResult run(executor::Session& session, const comm::Communicator& point,
                                const SoakEnd& end,
                                const std::function<void(const SoakResult&)>& on_replay);
@@ -118,8 +122,8 @@ class Soak {
   std::mt19937_64 draw_;
 };
 
-/// Returns "1204 replays of one step in 10 min left the same bits", or which ranks differed first
-/// and how often.
+/// Returns a sentence about a soak: "1204 replays of one step in 10 min left the same bits", or
+/// which ranks differed first and in how many replays.
 [[nodiscard]] std::string soak_text(const SoakResult& result);
 
 }  // namespace isoscale::runner::measure

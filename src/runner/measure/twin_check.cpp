@@ -26,7 +26,8 @@
 namespace isoscale::runner::measure {
 namespace {
 
-/// Reads a slice of floating elements and converts them to f64. Throws base::Error for other types.
+/// Reads a slice of floating-point elements and converts them to f64. Throws base::Error for other
+/// element types.
 std::vector<double> read_slice(executor::Session& session, const program::RankProgram& program,
                                const program::Slice& slice) {
   const program::DType type = program.buffers[slice.buffer].dtype;
@@ -37,8 +38,9 @@ std::vector<double> read_slice(executor::Session& session, const program::RankPr
   return values;
 }
 
-/// Calls visit(observable, name, local elements) for each observable. If setup writes the
-/// observable, calls visit again for its change since setup.
+/// Calls visit(observable, name, elements of this rank) for each observable, that is, each tensor
+/// to compare. If the setup section writes the observable, it is called a second time with the
+/// change since setup.
 template <class Visit>
 void for_each_tensor(executor::Session& session, const program::RankProgram& program,
                      const Initial& initial, const Visit& visit) {
@@ -52,8 +54,8 @@ void for_each_tensor(executor::Session& session, const program::RankProgram& pro
   }
 }
 
-/// Plays `twin_steps` steps of the reference program on this rank alone, on the host in f64, and
-/// returns its tensors.
+/// Plays `twin_steps` steps of the reference program on this rank alone, with the host executor in
+/// f64, and returns the resulting tensors.
 Tensors reference_tensors(const workloads::Workload& workload, const workloads::Request& twin,
                           const comm::Communicator& self) {
   const program::ProgramSet set = workload.build(workload.reference(twin));
@@ -75,7 +77,7 @@ Tensors reference_tensors(const workloads::Workload& workload, const workloads::
   return tensors;
 }
 
-/// Copies rank 0's tensors to every rank.
+/// Copies rank 0's tensors to all ranks of the point.
 void broadcast(Tensors& tensors, const comm::Communicator& point) {
   nlohmann::json object = nlohmann::json::object();
   const results::JsonObject datasets{object};
@@ -92,11 +94,11 @@ void broadcast(Tensors& tensors, const comm::Communicator& point) {
   for (const std::string& name : datasets.names()) tensors[name] = datasets.read<double>(name);
 }
 
-/// Collective: returns the name of a tensor that has an element which no rank holds; "" if every
-/// element is held.
+/// Collective: returns the name of a tensor of which no rank holds some element; "" if every
+/// element is held by a rank.
 std::string missing_tensor(const program::RankProgram& program, const mesh::Coordinates& at,
                            const Tensors& reference, const comm::Communicator& point) {
-  std::map<std::string_view, std::size_t> first;  // index of the tensor's first element in `held`
+  std::map<std::string_view, std::size_t> first;  // index in `held` of the tensor's first element
   std::size_t total = 0;
   for (const auto& [name, values] : reference) {
     first[name] = total;
@@ -159,7 +161,7 @@ Difference compare(executor::Session& session, const program::RankProgram& progr
       const double expected = to < whole.size() ? whole[to] : std::nan("");
       const double difference = std::abs(local[from] - expected) / magnitude;
       ++worst.compared;
-      if (!(difference <= worst.relative)) {  // also true if the difference is not a number
+      if (!(difference <= worst.relative)) {  // also true for NaN
         worst.relative =
             std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
         worst.name = name;

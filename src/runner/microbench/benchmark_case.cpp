@@ -17,13 +17,15 @@ namespace {
 
 using workloads::pattern_period;
 
-constexpr double plays_wanted = 20;  // number of plays for which the budget should suffice
+// The time of one play is chosen so that this many plays fit into the budget.
+constexpr double plays_wanted = 20;
 constexpr std::size_t least_plays = 6, most_plays = 200;
-constexpr std::size_t calls_traced = 256;  // traced calls of a case: enough for a 99th percentile
-constexpr double most_traced = 0.3;        // largest share of the budget for traced passes
-constexpr double longest_wait = 4;  // limit for the first six plays, as a multiple of the budget
-constexpr double cheap = 0.1;       // seconds that the first six plays may take with any budget
-constexpr std::uint64_t most_repeats = 20;  // limit on repeats of late plays in one case
+// Number of traced calls of a case, enough for a 99th percentile.
+constexpr std::size_t calls_traced = 256;
+constexpr double most_traced = 0.3;  // largest share of the budget for traced passes
+constexpr double longest_wait = 4;   // the first six plays may take this many times the budget
+constexpr double cheap = 0.1;        // however small the budget is, they may take this many seconds
+constexpr std::uint64_t most_repeats = 20;  // limit on how many late plays of a case are repeated
 
 class CasePlayer {
  public:
@@ -39,13 +41,13 @@ class CasePlayer {
       if (case_.when != workloads::Restore::never) restore();
       warm_up();
       machine::DeviceSampler sampler{what_.gpu, {}};
-      begin_ = comm::now();  // plays before this do not use up the budget
+      begin_ = comm::now();  // the budget counts from here, after the warm-up
       do {
         play();
       } while (!finished());
       record_.gpu = sampler.stop();
       if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
-      // The results that are compared next must come from a timed play, not from earlier ones.
+      // The results that are compared next must come from a play like the timed ones.
       if (case_.when == workloads::Restore::once) {
         restore();
         play();
@@ -57,9 +59,9 @@ class CasePlayer {
   }
 
  private:
-  /// Thrown on all ranks together, after they have agreed to give up the case.
+  /// Thrown on all ranks together, once they have agreed to give up the case.
   struct GivenUp {};
-  /// The seconds of one play, on this rank and on the slowest rank.
+  /// The seconds of one play: on this rank, and on the slowest rank.
   struct Times {
     double mine = 0, slowest = 0;
   };
@@ -72,8 +74,8 @@ class CasePlayer {
     return hides ? executor::Launches::hidden : executor::Launches::counted;
   }
 
-  /// Returns the seconds of a play on this rank. If another rank does not answer in time, it
-  /// returns 0 and sets has_timed_out_, which agree() shares.
+  /// Returns the seconds of a play on this rank. If another rank does not answer in time, returns 0
+  /// and sets has_timed_out_, of which agree() then tells all ranks.
   double play_once(executor::Trace trace, std::uint64_t times) {
     if (case_.when == workloads::Restore::every_play) restore();
     is_late_ = false;
@@ -92,8 +94,9 @@ class CasePlayer {
     }
   }
 
-  /// Collective: returns the seconds of the slowest rank. All ranks also learn how long the case
-  /// has taken. Throws GivenUp on all ranks if one of them has timed out.
+  /// Collective: returns the seconds of the slowest rank. Also sets elapsed_, the time since the
+  /// case began, to the same value on all ranks. Throws GivenUp on all ranks if one of them has
+  /// timed out.
   double agree(double mine) {
     std::array<double, 4> values{what_.share == measure::Share::replica ? 0 : mine,
                                  units::to_seconds(comm::now() - begin_).value(),
@@ -105,8 +108,9 @@ class CasePlayer {
     return values[0];
   }
 
-  /// Makes an untraced play, and repeats it if the play was late on some rank (see PlayTime), since
-  /// its time would be wrong. After `most_repeats` repeats in a case, late plays are kept.
+  /// Makes an untraced play. A play that was late on some rank (its time includes launches, see
+  /// PlayTime) is repeated. Once `most_repeats` plays of a case have been repeated, late plays are
+  /// kept.
   Times timed_play(std::uint64_t times) {
     while (true) {
       const double mine = play_once(executor::Trace::off, times);
@@ -120,18 +124,18 @@ class CasePlayer {
     }
   }
 
-  /// Plays passes that do not count: the first one sets up connections and loads code, the second
-  /// one shows how long a pass takes.
+  /// Makes plays that do not count. The first sets up connections and loads code, the second shows
+  /// how long a pass takes.
   void warm_up() {
     pass_ = agree(play_once(executor::Trace::off, 1));
     record_.first_call = pass_ / static_cast<double>(case_.calls);
-    // The first pass may be slow only because connections are set up, so a second one is timed,
-    // unless the first took more than four times the budget.
+    // The first pass may be slow only because connections are set up, so a second one is timed. It
+    // is not worth the time if the first took more than four times the budget.
     if (pass_ < longest_wait * budget_) pass_ = timed_play(1).slowest;
     pass_ = std::max(pass_, 1e-9);
     record_.times = passes_of_play(case_, units::Seconds{pass_}, what_.limits);
     if (record_.times > 1) timed_play(record_.times);
-    record_.late_plays = 0;  // late plays of warm-up do not count
+    record_.late_plays = 0;  // late plays of the warm-up do not count
   }
 
   void play() {
@@ -143,8 +147,8 @@ class CasePlayer {
   [[nodiscard]] bool finished() const {
     if (slowest_.size() >= most_plays) return true;
     const bool is_late = elapsed_ >= budget_;
-    // Six plays are needed for an interval. They may take several times the budget: otherwise one
-    // disturbed play could use up the budget, and its time would be the only one.
+    // An interval of the median needs six plays. They may take several times the budget; otherwise
+    // a single disturbed play could use up the budget and be the only result.
     if (slowest_.size() < least_plays) {
       const double quickest = *std::ranges::min_element(slowest_);
       return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
@@ -154,14 +158,14 @@ class CasePlayer {
     return is_late || (width && *width <= what_.effort.precision);
   }
 
-  /// Returns the seconds from the first start to the last end of some spans.
+  /// Returns the seconds from the first start to the last end of the given spans.
   static double duration(std::span<const timeline::Span> spans) {
     const auto first = std::ranges::min_element(spans, {}, &timeline::Span::start);
     const auto last = std::ranges::max_element(spans, {}, &timeline::Span::end);
     return units::to_seconds(last->end - first->start).value();
   }
 
-  /// Stores the time of each stream in the last traced pass.
+  /// Stores how long each stream took in the last traced pass.
   void note_streams() {
     std::map<std::uint32_t, std::vector<timeline::Span>> of_stream;
     for (const timeline::Span& span : session_.spans()) {
@@ -172,15 +176,16 @@ class CasePlayer {
     }
   }
 
-  /// True if enough passes are traced: as many as timed plays if streams have rows of their own,
-  /// else enough calls for a high percentile of call times.
+  /// True if enough passes have been traced. If single streams have result rows of their own, these
+  /// are as many as plays were timed; otherwise, as many as give enough calls for a high
+  /// percentile.
   [[nodiscard]] bool traced_enough(std::size_t passes, std::size_t calls) const {
     return is_apart() ? passes >= record_.plays.size() : calls >= calls_traced;
   }
   [[nodiscard]] bool is_apart() const { return what_.streams == Streams::apart; }
 
-  /// Traces passes, and stores the time of each call: from the first start to the last end of its
-  /// ops.
+  /// Traces passes, and stores the time of each call, which is from the first start to the last end
+  /// of the call's ops.
   void trace() {
     const double limit = elapsed_ + (is_apart() ? 1 : most_traced) * budget_;
     std::size_t calls = 0, passes = 0;
@@ -209,16 +214,19 @@ class CasePlayer {
   double budget_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
-  bool has_timed_out_ = false;  ///< true if a play on this rank has timed out
-  bool is_late_ = false;        ///< true if the last play was late here; after agree(), on any rank
-  double pass_ = 0;             ///< seconds of one pass on the slowest rank
+  bool has_timed_out_ = false;  ///< true if a play has timed out on this rank
+  /// True if the last play was late on this rank or, after agree(), on any rank.
+  bool is_late_ = false;
+  double pass_ = 0;  ///< seconds of one pass on the slowest rank
   std::vector<double> slowest_;
   CaseRecord record_;
 };
 
-constexpr std::size_t most_tables = 256;  // kept in memory; each has 128 KiB to 1 MiB
+// Number of tables kept in memory; a table has 128 KiB to 1 MiB.
+constexpr std::size_t most_tables = 256;
 
-/// Reads a slice and compares it with expected bytes. Messages number its elements from `begin`.
+/// Reads a slice and compares it with the expected bytes. In the text about a wrong element, the
+/// slice's first element has the number `begin`.
 void compare_block(executor::Session& session, const program::Slice& slice, std::uint64_t element,
                    std::span<const std::byte> expected, std::uint64_t begin, Comparison& result) {
   std::vector<std::byte> got(slice.count * element);
@@ -269,8 +277,8 @@ const std::vector<std::byte>& Expectations::table(const workloads::Expectation& 
 
 Comparison Expectations::compare(executor::Session& session,
                                  std::span<const workloads::Expectation> expected) {
-  // The expectations are sorted by source, so that each table of expected values is computed only
-  // once.
+  // The expectations are sorted by the ranks whose data they combine, so that each table of
+  // expected values is computed only once.
   std::vector<const workloads::Expectation*> order;
   for (const workloads::Expectation& one : expected) order.push_back(&one);
   std::ranges::stable_sort(order, {}, [](const auto* one) -> const auto& { return one->sources; });
@@ -279,8 +287,8 @@ Comparison Expectations::compare(executor::Session& session,
     const workloads::Expectation& one = *next;
     const std::uint64_t element = program::element_size(buffers_.at(one.slice.buffer).dtype);
     const std::span<const std::byte> truth{table(one)};
-    // A block is at most one period long, so its expected values are contiguous in the table, which
-    // holds two periods.
+    // A block is at most one period of the input pattern long. Its expected values are contiguous
+    // in the table, which holds two periods.
     for (std::uint64_t done = 0; done < one.slice.count; done += pattern_period) {
       program::Slice slice = one.slice;
       slice.offset += done;
@@ -303,7 +311,7 @@ Comparison Expectations::compare(executor::Session& session,
     const std::uint64_t element = program::element_size(types.d), row = gemm.n * element;
     for (std::uint32_t batch = 0; batch < gemm.batch; ++batch) {
       const std::vector<std::byte> truth = workloads::product_rows(gemm, types, batch);
-      // `truth` holds one period of rows; the result repeats these rows.
+      // `truth` holds one period of rows, which repeats in the result.
       const std::uint64_t period = truth.size() / row;
       for (std::uint64_t done = 0; done < gemm.m; done += period) {
         program::Slice slice = gemm.d.slice;

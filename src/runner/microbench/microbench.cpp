@@ -46,8 +46,8 @@ class BenchRun {
   }
 
  private:
-  /// Plays the cases of a batch in one session. If ranks time out, the session ends, and another
-  /// one plays the remaining cases.
+  /// Plays the cases of a batch in one session. If ranks time out, this session cannot play again,
+  /// and a new one plays the remaining cases.
   void run_batch() {
     std::size_t next_case = 0;
     first_row_ = data_.rows.size();
@@ -68,8 +68,8 @@ class BenchRun {
     } while (next_case < bench_.cases.size());
   }
 
-  /// Plays cases from `next_case` on until a rank times out. Returns the case with which the next
-  /// session must begin.
+  /// Plays the cases from index `next_case` on, until a rank times out. Returns the index of the
+  /// case with which the next session must begin.
   std::size_t run_session(std::size_t next_case) {
     session_->play({.section = program::Section::setup});
     Expectations expectations{bench_.set.of(point_.sub_world.rank()), bench_.set.mesh.size()};
@@ -95,9 +95,9 @@ class BenchRun {
                                [](const auto& row) { return row.silent.has_value(); });
   }
 
-  /// Decides how to continue after a case has timed out. If the ranks that waited belong to pairs,
-  /// these pairs are skipped from now on, and the result is true: the case can be played again.
-  /// Otherwise the case has failed as a whole, and the result is false.
+  /// Decides how to go on after a case has timed out. If a rank that got no answer belongs to a row
+  /// of two ranks, the pair is skipped from now on; the function returns true, and the case can be
+  /// played again without such pairs. Otherwise the whole case has failed, and it returns false.
   bool take_note(const Case& one, CaseEnd end) {
     constexpr std::int64_t nobody = -1;
     const std::int64_t mine = end == CaseEnd::timed_out ? point_.sub_world.rank() : nobody;
@@ -141,8 +141,8 @@ class BenchRun {
   }
 
   /// Returns the time for one case: the point's remaining time divided by the number of remaining
-  /// cases, but at least a fifth of the case's equal share of the point's total time. Each later
-  /// batch is assumed to have as many cases as this one.
+  /// cases, but at least a fifth of what each case would get if all got the same. The number of
+  /// remaining cases is estimated: later batches are assumed to have as many cases as this one.
   [[nodiscard]] units::Seconds budget(std::size_t next_case) const {
     const double spent = point_.active.all_max(units::to_seconds(comm::now() - begin_).value());
     const double total = point_.context.effort.max_time.value();
@@ -178,8 +178,8 @@ class BenchRun {
     return CaseEnd::complete;
   }
 
-  /// Compares the results of a case, and returns the number of wrong elements on this rank; absent
-  /// if this rank has nothing to compare.
+  /// Compares the results of a case with the expected ones. Returns the number of wrong elements on
+  /// this rank; absent if this rank has nothing to compare.
   std::optional<std::int64_t> compared(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     const std::vector<workloads::Expectation> expected =
@@ -200,8 +200,8 @@ class BenchRun {
     return wrong;
   }
 
-  /// Plays the check of a case and stores the result in its rows. If an injected delay replaces
-  /// multiplications by sleep, there are no results to check.
+  /// Plays the section that checks a case, and stores the result in the case's rows. If an injected
+  /// delay replaces multiplications by sleep, there are no results to check.
   void check_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     if (!one.check || point_.faults.gemm_rate > 0) return;
@@ -232,14 +232,14 @@ class BenchRun {
       if (!point_.context.executor.describe().shared_device) continue;
       row.times.clear();
       row.call_times.clear();
-      if (row.status != PointStatus::ok) continue;  // a wrong result stays a failure
+      if (row.status != PointStatus::ok) continue;  // a row with a wrong result stays failed
       row.status = PointStatus::skipped;
       row.reason = measure::shared_gpu_reason;
     }
   }
 
-  /// Sets the point's status and verification from its rows, and from the wrong elements that ranks
-  /// found.
+  /// Sets the point's status and its verification from the rows, and from the wrong elements that
+  /// any rank found.
   void conclude() {
     session_.reset();
     if (data_.status == PointStatus::failed) return;
@@ -263,8 +263,8 @@ class BenchRun {
     judge();
   }
 
-  /// Fails the point if a row has failed, for example for too little bandwidth. Only rank 0 has
-  /// rows; the other ranks learn the status when the point ends.
+  /// Fails the point if one of its rows has failed, for example for too little bandwidth. Only rank
+  /// 0 has rows; other ranks learn the status at the end of the point.
   void judge() {
     if (hooks_.expected_bandwidth != nullptr) {
       if (const auto least = hooks_.expected_bandwidth(request_)) {
@@ -280,15 +280,16 @@ class BenchRun {
   const measure::MeasuredPoint& point_;
   const workloads::BenchHooks& hooks_;
   results::PointData& data_;
-  workloads::Request request_;  ///< the point's request, and the pairs that did not answer
-  RankNames names_;             ///< by rank within the point
+  /// The point's request, to which pairs that did not answer are added.
+  workloads::Request request_;
+  RankNames names_;  ///< indexed by rank of the point
   units::Seconds timeout_{};
   units::Nanoseconds begin_;
   int batches_ = 0, batch_ = 0;
-  std::size_t first_row_ = 0;  ///< index of the batch's first row among the point's rows
+  std::size_t first_row_ = 0;  ///< index of this batch's first row in the point's rows
   Bench bench_;
   executor::SessionPtr session_;
-  std::string first_wrong_;  ///< found on this rank
+  std::string first_wrong_;  ///< text about the first wrong element on this rank
   measure::GpuWatch gpu_;
 };
 

@@ -20,17 +20,18 @@
 namespace isoscale::runner::microbench {
 namespace {
 
-constexpr units::Seconds stretch{0.2};  ///< approximate length of one play
-constexpr int sniff_plays = 3;          ///< the fastest counts, since disturbances only slow plays
+constexpr units::Seconds stretch{0.2};  ///< a play should take about this long
+/// Number of plays; the fastest of them counts, since disturbances only slow plays down.
+constexpr int sniff_plays = 3;
 constexpr std::uint32_t most_passes = 1024;
-constexpr units::Seconds answer_time{10};  ///< after this time a message counts as lost
+constexpr units::Seconds answer_time{10};  ///< a message that takes longer than this counts as lost
 
-/// The sizes of the sniff test, ascending. A larger size comes closer to a device's best rate. It
-/// is left out if the time of the next smaller size shows that it would take too long.
+/// The sizes that the sniff test tries, ascending. A larger size comes closer to the best rate of a
+/// device. It is not tried if the time of the next smaller size shows that it would take too long.
 struct Sizes {
   program::DType dtype{};               ///< type of the matrices
-  std::vector<std::uint64_t> gemms;     ///< m = n = k
-  std::vector<std::uint64_t> messages;  ///< bytes
+  std::vector<std::uint64_t> gemms;     ///< sizes of square matrices, m = n = k
+  std::vector<std::uint64_t> messages;  ///< sizes of messages in bytes
 };
 Sizes sizes_of(const executor::Description& device) {
   constexpr std::uint64_t mib = std::uint64_t{1} << 20;
@@ -44,7 +45,7 @@ Sizes sizes_of(const executor::Description& device) {
           .messages = {8 * mib, 256 * mib}};
 }
 
-/// Returns programs that consist of one multiplication, with matrices of its own on each rank.
+/// Returns programs in which each rank multiplies its own matrices once.
 program::ProgramSet gemm_program(const workloads::gemm::Shape& shape, const mesh::Shape& mesh) {
   program::Builder builder{mesh};
   workloads::gemm::Operands operands{builder};
@@ -61,7 +62,7 @@ program::ProgramSet square_gemm(std::uint64_t size, program::DType dtype) {
                       {});
 }
 
-/// Returns the programs of two ranks that send to each other at the same time.
+/// Returns the programs of two ranks that send `bytes` to each other at the same time.
 program::ProgramSet exchange_program(std::uint64_t bytes) {
   const mesh::Shape pair{.pp = 2};
   program::Builder builder{pair};
@@ -88,8 +89,8 @@ program::ProgramSet exchange_program(std::uint64_t bytes) {
   return workloads::alike(pair, builder.finish());
 }
 
-/// Returns the seconds of a play; nullopt if this rank takes no part in the phase (its session is
-/// null), or if a partner does not answer, which ends the session.
+/// Returns the seconds of a play. nullopt if this rank has no session, which means that it has
+/// nothing to play now, or if its partner does not answer; the session is then ended.
 std::optional<double> play(executor::SessionPtr& session, program::Section section,
                            std::uint32_t times) {
   if (!session) return std::nullopt;
@@ -103,17 +104,17 @@ std::optional<double> play(executor::SessionPtr& session, program::Section secti
   }
 }
 
-/// Returns the seconds of a warm pass. It follows setup and a first pass, in which ranks connect
-/// and pages are mapped.
+/// Returns the seconds of a pass that is preceded by setup and a first pass, in which ranks connect
+/// and memory pages are mapped.
 std::optional<double> first_pass(executor::SessionPtr& session) {
   static_cast<void>(play(session, program::Section::setup, 1));
   static_cast<void>(play(session, program::Section::step, 1));
   return play(session, program::Section::step, 1);
 }
 
-/// Returns the seconds of a pass, from the fastest of some plays; nullopt if there is no session or
-/// a partner does not answer. `slowest` must be the same on every rank, since it determines how
-/// many passes a play has.
+/// Returns the seconds of a pass: the least of several plays. nullopt if there is no session or the
+/// partner does not answer. `slowest`, the time of a pass on the slowest rank, determines the
+/// number of passes in a play, so it must be the same on all ranks.
 std::optional<double> least_pass(executor::SessionPtr& session, double slowest) {
   const auto passes = static_cast<std::uint32_t>(
       std::clamp(stretch.value() / std::max(slowest, 1e-9), 1.0, double{most_passes}));
@@ -126,24 +127,25 @@ std::optional<double> least_pass(executor::SessionPtr& session, double slowest) 
   return least / passes;
 }
 
-/// Plays programs of increasing size. All its calls are collective over the world.
+/// Plays programs of increasing size, and returns this rank's rate. All functions are collective
+/// over the world.
 class Sniffer {
  public:
   Sniffer(executor::Executor& executor, const comm::Communicator& world)
       : executor_(executor), world_(world) {}
 
-  /// Returns this rank's work per second at the largest of `sizes` whose pass is expected to be
-  /// shorter than `stretch`, or at the smallest size. The ranks in `ranks` play the program
-  /// `program_of(size)`, which does `work_of(size)` units of work. nullopt if this rank takes no
-  /// part or gets no answer.
+  /// Returns this rank's units of work per second. They are measured at the largest of `sizes`
+  /// whose pass is expected to be shorter than `stretch`, or at the smallest size. The ranks of
+  /// `ranks` play `program_of(size)`, which does `work_of(size)` units of work. nullopt if this
+  /// rank has nothing to play or gets no answer.
   template <class ProgramOf, class WorkOf>
   std::optional<double> rate(const std::vector<std::uint64_t>& sizes, const ProgramOf& program_of,
                              const WorkOf& work_of, const comm::Communicator& ranks) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       executor::SessionPtr session = prepared(program_of(sizes[i]), ranks);
       if (problem_) return std::nullopt;
-      // Every rank of the world takes part in choosing the next size, even if its partner does not
-      // answer, so that no other rank waits for it in vain.
+      // All ranks of the world choose the next size together, also those whose partner did not
+      // answer. Otherwise other ranks would wait for them in this choice.
       const std::optional<double> first = first_pass(session);
       const double slowest = world_.all_max(first.value_or(ranks ? answer_time.value() : 0));
       const bool has_next = i + 1 < sizes.size();
@@ -155,7 +157,7 @@ class Sniffer {
     return std::nullopt;
   }
 
-  /// Returns why the test cannot continue; absent if it can. The same on all ranks.
+  /// Returns the reason why the test cannot go on, the same on all ranks; absent if it can.
   [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
 
  private:
@@ -173,10 +175,10 @@ class Sniffer {
   std::optional<std::string> problem_;
 };
 
-constexpr double measuring_time = 0.3;  // seconds that all plays take together, roughly
+constexpr double measuring_time = 0.3;  // approximate seconds of all plays together
 constexpr int fewest_timed = 5, most_timed = 50;
 
-/// Gathers a number of each rank on all ranks, bit for bit.
+/// Gathers one number of each rank on all ranks. The numbers are not rounded.
 std::vector<double> all_gather(const comm::Communicator& point, double mine) {
   std::vector<double> result;
   for (const std::int64_t bits : point.all_gather(std::bit_cast<std::int64_t>(mine))) {

@@ -13,44 +13,46 @@
 #include "program/program.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Measures how fast each rank computes and communicates. The sniff test uses it before points are
-/// measured, since a node can be slow although all its facts are right. Workloads that partition
-/// work by speed use it, too.
+/// Measures how fast each rank computes and communicates. Preflight does so in the sniff test
+/// before a run, since a node can be slow although all facts about it are right. Workloads that
+/// divide work by the speed of ranks do so, too.
 namespace isoscale::runner::microbench {
 
-/// The partner of each rank in exchanges that run at the same time; -1 = the rank takes no part.
+/// The partner of each rank in exchanges that take place at the same time; -1 = the rank has none.
 using Partners = std::vector<int>;
 
-/// Returns the phases of the sniff test, in each of which ranks exchange data in pairs. In the
-/// first phase the pairs are neighbours on a node (places 0-1, 2-3, ...). In the second they are
-/// ranks in the same place of two nodes (nodes 0-1, 2-3, ...). If the number of nodes is odd, a
-/// third phase pairs the last node with the first. A rank without such a partner takes no part.
-/// Pure.
+/// Returns the phases of the sniff test. In each phase, ranks exchange data in pairs. In the first
+/// phase they are neighbours on a node: the ranks with local numbers 0 and 1, 2 and 3, ... In the
+/// second phase they have the same local number on two nodes: nodes 0 and 1, 2 and 3, ... If the
+/// number of nodes is odd, a third phase pairs the last node with the first. A rank without a
+/// partner takes no part in the phase. A pure function.
 [[nodiscard]] std::vector<Partners> sniff_phases(std::span<const int> node_of_rank);
 
-/// The result of the sniff test on this rank.
+/// The results of the sniff test on this rank.
 struct Sniffed {
-  std::optional<double> gemm_rate;  ///< FLOP/s of this rank while all ranks multiply
+  /// FLOP/s of this rank while all ranks multiply at the same time.
+  std::optional<double> gemm_rate;
   std::vector<preflight::CheckedNeighbour> neighbours;
-  std::optional<std::string> problem;  ///< why it failed; the same on all ranks
+  /// The reason why the test failed, the same on all ranks; absent if it did not.
+  std::optional<std::string> problem;
 };
 
-/// Collective over `world`: every rank plays a multiplication, then ranks exchange data in pairs.
-/// Takes about two seconds on a network of 1 Gbit/s or more.
+/// Collective over `world`: all ranks multiply matrices at the same time, then exchange data in
+/// pairs. On a network of at least 1 Gbit/s this takes about two seconds.
 [[nodiscard]] Sniffed sniff(executor::Executor& executor, const comm::Communicator& world,
                             std::span<const int> node_of_rank);
 
-/// True if a request needs Request::speed_of_rank: it has partition=proportional and several
-/// replicas.
+/// True if a workload divides this request's work by Request::speed_of_rank: if the option
+/// partition=proportional is set and there are several replicas.
 [[nodiscard]] bool partitions_by_speed(const workloads::Request& request);
 
-/// Returns a program that consists of the multiplication with the most FLOP in any rank's step; all
-/// ranks play it. Throws base::Error if the workload has no multiplication.
+/// Returns a program for all ranks that consists of one multiplication: of all those in any rank's
+/// step, the one with the most FLOP. Throws base::Error if there is no multiplication.
 [[nodiscard]] program::ProgramSet largest_multiplication(const program::ProgramSet& set);
 
 /// Collective over the point: all ranks play `set` at the same time. Returns the FLOP/s of each
-/// rank, from the median of several plays. `faults` are injected, since they will slow this rank in
-/// the point, too.
+/// rank, from the median of several plays. `faults` are the injected faults of this rank; they are
+/// active here, since they will also slow the rank when the point is measured.
 [[nodiscard]] std::vector<double> measure_speeds(const program::ProgramSet& set,
                                                  executor::Executor& executor,
                                                  const comm::Communicator& point,

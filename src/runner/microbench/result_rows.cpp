@@ -23,8 +23,8 @@ using results::PointStatus;
 using results::RankFacts;
 using results::RowData;
 
-/// Returns the ranks of a row. A row that lists no ranks concerns all ranks of the point, whose
-/// number is `all`.
+/// Returns the ranks to which a row refers. A row that lists no ranks refers to all ranks of the
+/// point, whose number is `all`.
 std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t all) {
   std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
   if (!ranks.empty()) return ranks;
@@ -41,7 +41,7 @@ std::vector<double> times_of(const workloads::RowSpec& spec, const RankReport& r
   return times;
 }
 
-/// Stores in a row the clocks and throttle reasons of the GPUs of the row's ranks.
+/// Stores in a row the clocks of the GPUs of its ranks, and the reasons that limited these clocks.
 void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> reports,
                RowData& row) {
   std::vector<double> clocks;
@@ -64,7 +64,7 @@ std::set<std::string> peers_of(const RankFacts& facts) {
   return {peers.begin(), peers.end()};
 }
 
-/// True if NVLinks lead from one GPU to the other, or from both to the same switch.
+/// True if NVLinks lead from one of the two GPUs to the other, or from both to the same switch.
 bool have_nvlink(const RankFacts& a, const RankFacts& b) {
   const std::set<std::string> peers_a = peers_of(a), peers_b = peers_of(b);
   if (peers_a.contains(text_of(b, "gpu_pci")) || peers_b.contains(text_of(a, "gpu_pci")))
@@ -77,14 +77,14 @@ bool is_alike(const RankFacts& a, const RankFacts& b, const char* key) {
   return !value.empty() && value == text_of(b, key);
 }
 
-/// True if the links of the rank's GPU are known: NVML gave their number, and if that is not zero,
-/// also where they lead.
+/// True if the NVLinks of the rank's GPU are known: NVML gave their number and, unless that is
+/// zero, also where they lead.
 bool knows_links(const RankFacts& facts) {
   return facts.number.contains("gpu_nvlinks") &&
          (facts.number.at("gpu_nvlinks") == 0 || facts.text.contains("gpu_nvlink_peers"));
 }
 
-/// Returns the groups in which the ranks of a row communicate, as ranks of the point.
+/// Returns the groups of ranks that communicate in a row, as ranks of the point.
 std::vector<std::vector<int>> groups_of(const RowData& row, const results::PointData& point) {
   if (!row.ranks.empty()) return {row.ranks};
   mesh::AxisSet axes = mesh::every_axis;
@@ -181,8 +181,8 @@ std::string title_of(const workloads::RowSpec& row) {
 
 LinkClasses::LinkClasses(std::span<const RankFacts> facts)
     : facts_(facts), rail_(facts.size(), -1) {
-  // The GPUs that ranks use, by node. A GPU's place among them gives its rail: the k-th rank of a
-  // node need not use the k-th GPU.
+  // For each node, the GPUs that its ranks use. The rail of a rank is the position of its GPU in
+  // this list: the k-th rank of a node need not use the k-th GPU.
   std::map<int, std::set<std::string>> gpus_of_node;
   for (const RankFacts& rank : facts) {
     if (const std::string gpu = text_of(rank, "gpu_pci"); !gpu.empty()) {
@@ -270,7 +270,7 @@ void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least,
 std::string reason_of_failed(std::span<const RowData> rows) {
   std::string reason;
   std::size_t more = 0;
-  double slowest = 0;  // the slowest row is named; one without an answer counts as slowest
+  double slowest = 0;  // the text names the slowest row; a row without an answer counts as slowest
   for (const RowData& row : rows) {
     if (row.status != PointStatus::failed) continue;
     const auto bandwidth = median_bandwidth(row);

@@ -15,23 +15,25 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Makes the result rows of a micro-benchmark from the reports of ranks, classifies them by the
-/// links between these ranks, and judges them. All functions are pure.
+/// Makes the result rows of a micro-benchmark from what ranks report, says over which kind of link
+/// the ranks of a row communicate, and judges rows. All functions are pure.
 namespace isoscale::runner::microbench {
 
-/// The state of a rank's GPU while a case was timed; absent values are unknown.
+/// The state of a rank's GPU while a case was timed; absent members are unknown.
 struct GpuState {
-  std::optional<double> sm_clock{};                ///< Hz, median
-  std::optional<std::int64_t> throttle_reasons{};  ///< bits of all reasons seen, without idleness
+  std::optional<double> sm_clock{};  ///< Hz, median
+  /// Bits of all reasons that were seen; "idle" is left out.
+  std::optional<std::int64_t> throttle_reasons{};
 
   bool operator==(const GpuState&) const = default;
 };
 [[nodiscard]] GpuState gpu_state_of(std::span<const results::DeviceSeries> sampled);
 
-/// The results of one case on one rank, which rank 0 gathers.
+/// The report about one case that each rank sends to rank 0.
 struct RankReport {
-  std::optional<std::int64_t> wrong{};  ///< wrong elements; absent: nothing to compare
-  std::vector<double> plays{};          ///< seconds of each play
+  /// Number of wrong elements; absent: there was nothing to compare.
+  std::optional<std::int64_t> wrong{};
+  std::vector<double> plays{};  ///< seconds of each play
   std::vector<StreamTime> stream_times{};
   GpuState gpu{};
 
@@ -64,35 +66,36 @@ inline constexpr auto fields_of<runner::microbench::RankReport> = std::tuple{
 
 namespace isoscale::runner::microbench {
 
-/// Returns the row without times, with a status and its reason.
+/// Returns a result row without times, which has this status and reason.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, results::PointStatus status,
                                       std::string reason = "");
 
-/// Returns the row with the times of its ranks (of one stream if the row is about one) and the
-/// number of wrong elements. `reports` are by rank of the point; `record` holds what all ranks have
-/// in common.
+/// Returns a result row with the times of its ranks, or of one stream if the row is about a stream,
+/// and with the number of wrong elements. `reports` are indexed by rank of the point; `record` has
+/// what is the same on all ranks.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one,
                                       const CaseRecord& record,
                                       std::span<const RankReport> reports);
 
-/// Stores the sum of the wrong elements that the ranks of a row found. If it is not zero, the row
-/// has failed.
+/// Stores in a row the number of wrong elements that all its ranks found together. If it is not
+/// zero, the row has failed.
 void note_wrong(const workloads::RowSpec& spec, std::span<const RankReport> reports,
                 results::RowData& row);
 
-/// Describes a row for people: "all_reduce f32 1.00 MiB".
+/// Returns a text that identifies a row: "all_reduce f32 1.00 MiB".
 [[nodiscard]] std::string title_of(const workloads::RowSpec& row);
 
-/// Classifies the links between ranks. `facts` are those of all ranks of a launch, by world rank.
-/// Only links of the same class are compared.
+/// Divides the links between ranks into classes. Only links of the same class are compared with
+/// each other. `facts` are those of all ranks of the launch, by world rank.
 class LinkClasses {
  public:
   explicit LinkClasses(std::span<const results::RankFacts> facts);
 
-  /// Returns the class of the link between two ranks. On one node it is "same node", or "same node,
-  /// NVLink" or "same node, PCIe" if the link between their GPUs is known. Between nodes it is
-  /// "other node, NVLink domain" (GPUs of one clique), "other node, same rail" (GPUs in the same
-  /// place of their nodes) or "other node".
+  /// Returns the class of the link between two ranks of the launch. On the same node it is "same
+  /// node, NVLink" or "same node, PCIe" or, if the link between their GPUs is unknown, "same node".
+  /// On two nodes it is "other node, NVLink domain" if their GPUs are in the same clique of an
+  /// NVLink domain, "other node, same rail" if their GPUs have the same place on their nodes, else
+  /// "other node".
   [[nodiscard]] std::string of_pair(int a, int b) const;
   /// Returns the class of a group of ranks that communicate: "one node" or "several nodes".
   [[nodiscard]] std::string of_group(std::span<const int> ranks) const;
@@ -103,29 +106,29 @@ class LinkClasses {
   }
 
   std::span<const results::RankFacts> facts_;  ///< not owned
-  std::vector<int> rail_;                      ///< place of a rank's GPU on its node; -1 = unknown
+  std::vector<int> rail_;  ///< place of each rank's GPU among the GPUs of its node; -1 = unknown
 };
 
-/// Stores the class of each row of `point` that communicates, as the text "class".
+/// Stores the class of its links in each row of `point` that communicates, under the key "class".
 void classify_rows(const LinkClasses& classes, results::PointData& point);
 
-/// The names of the ranks of a point, see rank_name.
+/// The names of the ranks of a point, as rank_name() returns them.
 using RankNames = std::vector<std::string>;
 
-/// Returns "rank 3 (node7)"; the number is the rank in the launch.
+/// Returns "rank 3 (node7)"; 3 is the rank in the launch.
 [[nodiscard]] std::string rank_name(int world_rank, const std::string& host);
 
-/// Returns the bandwidth of a row of p2p: the bytes of a call divided by the median over all plays
-/// of a call's time on the slowest rank. Absent if the row has no times.
+/// Returns the bandwidth of a row of the workload p2p: the bytes of a call divided by the time of a
+/// call on the slowest rank, for which the median over all plays is taken. Absent if the row has no
+/// times.
 [[nodiscard]] std::optional<units::BytesPerSecond> median_bandwidth(const results::RowData& row);
 
-/// Fails each row with the bandwidth of p2p in one direction if its median is below `least`. The
-/// reason names both ranks and the bandwidth.
+/// Fails each row of the workload p2p with traffic in one direction whose median bandwidth is below
+/// `least`. The reason names both ranks and the bandwidth.
 void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond least,
                      const RankNames& names);
 
-/// Returns the reason of one failed row (the slowest) and the number of other failed rows; "" if
-/// none failed.
+/// Returns the reason of the slowest failed row, and how many other rows failed; "" if none failed.
 [[nodiscard]] std::string reason_of_failed(std::span<const results::RowData> rows);
 
 }  // namespace isoscale::runner::microbench

@@ -25,7 +25,8 @@ using program::Precision;
 using settings::GpuWork;
 using settings::RunConfig;
 
-/// Returns the rank counts that the user named, or else those that the program chooses, ascending.
+/// Returns the rank counts of the points, ascending: those that the user named, else those that the
+/// program chooses.
 std::vector<int> counts_of(const settings::RunConfig& config, const Site& site) {
   for (const int ranks : config.ranks) {
     if (ranks > site.ranks) {
@@ -53,8 +54,8 @@ void require_axes(const workloads::Workload& workload, const mesh::Request& mesh
   }
 }
 
-/// Throws base::UsageError if the site does not support `precision`. `what` is the option that asks
-/// for it: "--dtype bf16".
+/// Throws base::UsageError if the executor does not compute in `precision`. `what` is the option
+/// that asks for it, for the message: "--dtype bf16".
 void require_precision(program::Precision precision, std::string_view what, const Site& site) {
   const auto& known = site.precisions;
   if (std::find(known.begin(), known.end(), precision) != known.end()) return;
@@ -67,8 +68,8 @@ void require_precision(program::Precision precision, std::string_view what, cons
                                                 : "");
 }
 
-/// Throws base::UsageError if an experiment asks for a device or for types that the site does not
-/// support.
+/// Throws base::UsageError if an experiment asks for another device than the site's, or for types
+/// that the site's executor does not support.
 void require_device(const settings::Experiment& experiment, const Site& site) {
   const workloads::Workload& workload = workloads::find_workload(experiment.workload);
   const workloads::BenchHooks& bench = workload.bench;
@@ -86,7 +87,8 @@ void require_device(const settings::Experiment& experiment, const Site& site) {
   }
 }
 
-/// Returns the node of each rank of a point. `world_ranks` are the ranks in mesh order.
+/// Returns the node of each rank of a point, in mesh order; `world_ranks` are its ranks in this
+/// order.
 std::vector<int> nodes_of_positions(const std::vector<int>& world_ranks, const Site& site) {
   std::vector<int> nodes;
   for (const int rank : world_ranks) {
@@ -95,22 +97,23 @@ std::vector<int> nodes_of_positions(const std::vector<int>& world_ranks, const S
   return nodes;
 }
 
-/// Returns the number of nodes that the ranks are on; absent if unknown. A single rank is on one
-/// node in any case.
+/// Returns the number of nodes that the ranks are on; absent if it is unknown which ranks share a
+/// node. A single rank is on one node in any case.
 std::optional<int> nodes_of(const std::vector<int>& world_ranks, const Site& site) {
   if (site.nodes == Nodes::unknown && world_ranks.size() > 1) return std::nullopt;
   const std::vector<int> nodes = nodes_of_positions(world_ranks, site);
   return static_cast<int>(std::set<int>{nodes.begin(), nodes.end()}.size());
 }
 
-/// Returns a list whose element i is ranks[places[i]].
+/// Returns the list of ranks[places[i]] for all i.
 std::vector<int> reordered(const std::vector<int>& ranks, const std::vector<int>& places) {
   std::vector<int> result;
   for (const int place : places) result.push_back(ranks[static_cast<std::size_t>(place)]);
   return result;
 }
 
-/// Returns the smallest number of ranks on a node; 0 if unknown.
+/// Returns the number of ranks on the node that has fewest; 0 if it is unknown which ranks share a
+/// node.
 int fewest_on_a_node(const Site& site) {
   if (site.nodes == Nodes::unknown) return 0;
   std::map<int, int> ranks;
@@ -118,8 +121,8 @@ int fewest_on_a_node(const Site& site) {
   return std::ranges::min_element(ranks, {}, [](const auto& node) { return node.second; })->second;
 }
 
-/// Returns why `count` ranks have no point on a curve whose meshes all have the extents in `fixed`;
-/// "" if they have one.
+/// All meshes of a curve have the extents in `fixed`; the other axes grow with the rank count.
+/// Returns why there is no such mesh of `count` ranks; "" if there is one.
 std::string curve_problem(mesh::Request fixed, int count) {
   std::erase_if(fixed, [](const auto& axis) { return axis.second == 1; });
   int product = 1;
@@ -129,8 +132,8 @@ std::string curve_problem(mesh::Request fixed, int count) {
                      base::counted(count, "rank"));
 }
 
-/// Plans a point on the mesh that the user named or, if `fixed` is not empty, on a mesh with these
-/// extents.
+/// Plans a point of an experiment on `ranks` ranks. If `fixed` is not empty, the mesh has these
+/// extents; otherwise the user's mesh is used.
 PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Request& fixed,
                         int ranks, const settings::RunConfig& config, const Site& site) {
   PlannedPoint point{.index = 0,
@@ -141,8 +144,9 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
                      .world_ranks = mesh::place(experiment.placement, site.node_of_rank, ranks),
                      .skip_reason = {}};
   point.nodes = nodes_of(point.world_ranks, site);
-  // The program chose this mesh, even if the user named the rank count. So the point is skipped,
-  // and no error is thrown.
+  // The program chose the extents in `fixed`, even if the user named the rank count. So a rank
+  // count that they do not fit is not the user's mistake: the point is skipped, and nothing is
+  // thrown.
   point.skip_reason = curve_problem(fixed, ranks);
   if (!point.skip_reason.empty()) return point;
   try {
@@ -167,7 +171,8 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
     }
     add_program_needs(point, config, site);
   } catch (const base::UsageError& error) {
-    // In a suite, a rank count that some workloads cannot use is not a mistake of the user.
+    // In a suite of several workloads, it is no mistake of the user if some cannot use a rank
+    // count.
     if (!config.ranks.empty() && config.suite.empty()) {
       throw base::usage_error("{} on {}: {}", experiment.workload, base::counted(ranks, "rank"),
                               error.what());
@@ -177,10 +182,10 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
   return point;
 }
 
-/// The share of the free memory that a program may use; libraries need the rest.
+/// A program may use this share of the free memory; libraries need the rest.
 constexpr double usable_share = 0.95;
 
-/// Returns the least free memory of all GPUs; absent if the free memory of some GPU is unknown.
+/// Returns the free memory of the GPU that has least; absent if it is unknown for some GPU.
 std::optional<units::Bytes> least_memory(const Site& site) {
   std::optional<units::Bytes> least;
   for (const auto& bytes : site.memory_free) {
@@ -190,8 +195,8 @@ std::optional<units::Bytes> least_memory(const Site& site) {
   return least;
 }
 
-/// Plans a point of the workload dp on one rank. Throws base::UsageError if dp has no program for
-/// this model and this work.
+/// Plans a point of the workload dp on one rank, to see what a step of this model costs. Throws
+/// base::UsageError if dp has no program for this model and this work.
 PlannedPoint step_of(const workloads::Model& model, Precision precision, const GpuWork& work,
                      long long batch, const Site& site) {
   RunConfig config;

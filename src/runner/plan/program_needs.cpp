@@ -27,12 +27,12 @@ namespace {
 
 using program::Role;
 
-/// The memory that a session needs on one rank, by program::Space.
+/// The memory that a session needs on one rank, for each kind of memory (program::Space).
 using MemoryNeed = std::array<units::Bytes, program::space_count>;
 
-/// Returns the memory that the executor allocates for a program and the sections that are added to
-/// it, if any: the exact amount on the host, with its staging memory; on another device without the
-/// work space of its libraries.
+/// Returns the memory that the executor allocates for a program and for the sections that checks
+/// add to it (`added`; absent if there are none). On the host it is exact, with staging memory (for
+/// copies that MPI needs). On another device the work space of libraries is missing.
 MemoryNeed memory_need(const program::RankProgram& program, const mesh::Shape& mesh,
                        std::optional<program::AddedSections> added, std::string_view device_name) {
   const auto arenas = added ? program::arenas_with(*added, program, mesh) : program.arena_bytes;
@@ -47,20 +47,20 @@ MemoryNeed memory_need(const program::RankProgram& program, const mesh::Shape& m
   return need;
 }
 
-/// Returns the sum over all spaces.
+/// Returns the sum over all kinds of memory.
 units::Bytes memory_total(const MemoryNeed& need) {
   return std::accumulate(need.begin(), need.end(), units::Bytes{0});
 }
 
-/// Returns the memory that is needed from a pool. The pool of a device does not include the buffers
-/// in host memory.
+/// Returns how much of the needed memory comes from a pool: all of it if the ranks of a node share
+/// the pool, but without the buffers in host memory if the pool is that of a rank's GPU.
 units::Bytes memory_from(executor::MemoryPool pool, const MemoryNeed& need) {
   if (pool == executor::MemoryPool::node) return memory_total(need);
   const auto in = [&](program::Space space) { return need[static_cast<std::size_t>(space)]; };
   return memory_total(need) - in(program::Space::pinned)-in(program::Space::pageable);
 }
 
-/// Returns the bytes that a rank sends in one step, see program::Traffic::sent.
+/// Returns the bytes that a rank sends in one step; see program::Traffic::sent.
 units::Bytes sent_total(const program::Facts& facts) {
   units::Bytes sum{0};
   for (const program::Traffic& entry : facts.traffic) sum += entry.sent;
@@ -75,8 +75,8 @@ units::Bytes states_of(const program::Facts& facts) {
   return sum;
 }
 
-/// Returns the bytes of weights and optimizer states that are kept in host memory until they are
-/// used.
+/// Returns the bytes of weights and optimizer states that the program keeps in host memory while it
+/// does not use them.
 units::Bytes offloaded(const program::RankProgram& program) {
   std::uint64_t bytes = 0;
   for (const program::Buffer& buffer : program.buffers) {
@@ -88,11 +88,11 @@ units::Bytes offloaded(const program::RankProgram& program) {
   return units::Bytes{bytes};
 }
 
-/// Returns the plan's remark on a point that shards or offloads weights and optimizer states:
-/// "zero=2 keeps 1.2 GiB of 4.8 GiB of states a rank"; "" if the point does neither. The numbers
-/// are those of the rank that would have the most states without sharding: the first comes from the
-/// facts of its program, the second from the formula for zero=0. `facts` has one entry for each
-/// program of the set.
+/// Returns a remark for the plan if the point shards weights and optimizer states or keeps them in
+/// host memory: "zero=2 keeps 1.2 GiB of 4.8 GiB of states a rank"; "" if it does neither. The rank
+/// meant is the one that would have the most states without sharding. The first number is taken
+/// from the facts of its program, the second from the formula for zero=0. `facts` has one entry for
+/// each program of the set.
 std::string state_note(const workloads::Workload& workload, const workloads::Request& request,
                        const program::ProgramSet& set, std::span<const program::Facts> facts) {
   const auto key = [](const workloads::OptionSpec& spec) { return spec.key == "zero"; };
@@ -122,9 +122,9 @@ std::string state_note(const workloads::Workload& workload, const workloads::Req
   return note;
 }
 
-/// Throws base::UsageError if the ranks that play the point, copies included, need more memory than
-/// is free on their node or their device. If the free memory is known only for this machine and not
-/// for the plan's nodes, sets PlannedPoint::misfit instead of throwing.
+/// Throws base::UsageError if the ranks that play the point or its copies need more memory than is
+/// free on their node or device. If the free memory was read on this machine but the plan is for
+/// other nodes, sets PlannedPoint::misfit instead of throwing.
 void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
                     settings::FillIdle fill, const Site& site) {
   struct Need {
@@ -138,7 +138,7 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
     const units::Bytes bytes = need_of_position[static_cast<std::size_t>(roles[rank].position)];
     Need& need = of_node[site.node_of_rank[rank]];
     // If it is unknown which ranks share a node, the need of each rank alone is compared with the
-    // memory of a node.
+    // memory of a node; otherwise the needs of all ranks on the node are added up.
     const bool shared =
         site.memory_pool == executor::MemoryPool::node && site.nodes == Nodes::known;
     need.bytes = shared ? need.bytes + bytes : std::max(need.bytes, bytes);
@@ -177,23 +177,24 @@ void add_injections(std::span<const settings::Injection> injections, const progr
   point.injections = std::move(texts);
 }
 
-/// Adds the bytes that one rank sends to the point's traffic. In each set of axes, only the axes
-/// along which the point has more than one rank are named.
+/// Adds the bytes that one rank sends to the traffic of the point. Axes along which the point has
+/// only one rank are removed from the sets of axes.
 void add_traffic(const program::Facts& facts, PlannedPoint& point) {
   for (const program::Traffic& entry : facts.traffic) {
     point.sent_by_axes[mesh::varying(point.request.mesh, entry.axes)] += entry.sent;
   }
 }
 
-/// Returns the sections that a run adds to a point's programs for checks; absent if it adds none.
+/// Tells which sections a run adds to a point's programs to check their results; absent if it adds
+/// none.
 std::optional<program::AddedSections> added_sections(const PlannedPoint& point,
                                                      const settings::RunConfig& config) {
   if (point.workload->is_bench()) return std::nullopt;
   return config.soak ? program::AddedSections::checks_and_replay : program::AddedSections::checks;
 }
 
-/// Adds the work and memory of the programs to the point. Throws base::UsageError if they do not
-/// fit into memory.
+/// Adds the work and the memory of the programs to the point. Throws base::UsageError if the
+/// programs do not fit into memory.
 void add_needs(const program::ProgramSet& set, PlannedPoint& point,
                const settings::RunConfig& config, const Site& site) {
   const std::vector<program::Facts> facts = facts_of_programs(set);
@@ -222,8 +223,8 @@ void add_needs(const program::ProgramSet& set, PlannedPoint& point,
   point.memory_per_rank = std::max(point.memory_per_rank.value_or(units::Bytes{0}), memory);
   point.host_memory_per_rank = std::max(point.host_memory_per_rank, on_host);
   require_memory(point, need_of_position, config.fill, site);
-  // A problem with symmetric memory skips the point and throws no error, so that the other
-  // experiment of an A/B pair is still measured.
+  // If symmetric memory cannot be used, the point is skipped and nothing is thrown, so that an
+  // experiment that compares with and without it still measures the other variant.
   if (executor::uses_symmetric(set)) point.skip_reason = site.symmetric_problem;
   add_injections(config.injections, set, point);
   if (std::string note = state_note(*point.workload, point.request, set, facts); !note.empty()) {
@@ -246,8 +247,8 @@ void add_program_needs(PlannedPoint& point, const settings::RunConfig& config, c
   if (!workload.is_bench()) {
     return add_needs(workload.build(point.request), point, config, site);
   }
-  // The sessions of a micro-benchmark follow one another, so memory must suffice for each session,
-  // not for all together.
+  // The sessions of a micro-benchmark are played one after another. So each of them must fit into
+  // memory, not all together.
   point.load.sessions = workload.bench.batches(point.request);
   for (int batch = 0; batch < point.load.sessions; ++batch) {
     const workloads::Bench bench = workload.bench.build(point.request, batch);

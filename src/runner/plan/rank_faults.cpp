@@ -11,15 +11,16 @@
 namespace isoscale::runner::plan {
 namespace {
 
-/// Converts a rank of the launch to a rank within the point; absent if it is not in the point.
+/// Converts a rank of the launch to its rank within the point; absent if the point does not have
+/// it.
 std::optional<int> place_of(std::span<const int> world_ranks, int world_rank) {
   const auto found = std::ranges::find(world_ranks, world_rank);
   if (found == world_ranks.end()) return std::nullopt;
   return static_cast<int>(found - world_ranks.begin());
 }
 
-/// True if any step of a program has an op that satisfies `is_such`. Setup does not count, since it
-/// is not measured.
+/// True if any op in the steps of a program satisfies `is_such`. Ops of the setup section do not
+/// count, since setup is not measured.
 template <class Predicate>
 bool any_op(const program::RankProgram& program, const Predicate& is_such) {
   return std::ranges::any_of(program.steps, [&](const program::Program& step) {
@@ -50,7 +51,7 @@ void require_ranks(std::span<const settings::Injection> injections, int ranks) {
 
 bool touches(const settings::Injection& injection, const PlannedPoint& point,
              const program::ProgramSet& set) {
-  std::vector<int> ranks;  // ranks of the point
+  std::vector<int> ranks;  // ranks within the point
   for (const int world_rank : settings::ranks_of(injection)) {
     const std::optional<int> rank = place_of(point.world_ranks, world_rank);
     if (!rank) return false;

@@ -19,26 +19,29 @@ namespace {
 
 using program::Precision;
 
-constexpr double traced_plays_share = 0.3;            // share of a case's budget, see play_case()
-constexpr double case_seconds = 0.01;                 // seconds to prepare and compare a case
-constexpr int warm_plays = 2, fewest_case_plays = 6;  // plays of a case, see play_case()
-// The timed plays of all cases are assumed to take as long as six plays of each case, but at least
-// quick_share and at most slow_share of --max-time.
+// The share of a case's budget that traced plays take; see play_case().
+constexpr double traced_plays_share = 0.3;
+constexpr double case_seconds = 0.01;  // seconds to prepare a case and compare its results
+constexpr int warm_plays = 2, fewest_case_plays = 6;  // number of plays of a case, see play_case()
+// The timed plays of all cases together are assumed to take as long as six plays of each case,
+// limited to between quick_share and slow_share of --max-time.
 constexpr double quick_share = 0.3, slow_share = 0.5;
-constexpr int checked_steps = 2;  // one before the loop and one after it, see StepCheck
-/// The half-width of the interval of the median of n normally distributed values, in units of their
-/// standard deviation / sqrt(n). 2.81 is for the confidence of 99.5% that several looks demand;
-/// 1.2533 is the standard error of the median divided by that of the mean.
+constexpr int checked_steps = 2;  // one step before the loop and one after it, see StepCheck
+/// The half-width of the median's interval for n normally distributed values, in units of their
+/// standard deviation / sqrt(n). 2.81 belongs to a confidence of 99.5%, which is needed since the
+/// interval is looked at several times; 1.2533 is the standard error of the median divided by that
+/// of the mean.
 constexpr double units_of_median = 2.81 * 1.2533;
-constexpr std::size_t most_steps = 100'000;  // the most that loop_time() simulates
+constexpr std::size_t most_steps = 100'000;  // limit on the steps that loop_time() simulates
 
-/// The rates that a kind of device is assumed to reach.
+/// Rates and times that are assumed of a kind of device.
 struct Rates {
-  double bandwidth;        ///< bytes that a rank sends, per second
-  double fill;             ///< bytes of its memory that a rank fills, per second
-  double communicator;     ///< seconds to create one
-  double twin;             ///< seconds to build and compare it
-  double per_rank = 0.02;  ///< seconds for each rank of the point, added to both times above
+  double bandwidth;     ///< bytes per second that a rank sends
+  double fill;          ///< bytes per second at which a rank fills its memory
+  double communicator;  ///< seconds to create a communicator
+  double twin;          ///< seconds to verify the twin, a small version of the point
+  /// Seconds for each rank of the point, added to `communicator` and to `twin`.
+  double per_rank = 0.02;
 };
 
 Rates rates_of(std::string_view device) {
@@ -46,7 +49,7 @@ Rates rates_of(std::string_view device) {
   return {.bandwidth = 3e9, .fill = 1e9, .communicator = 0.02, .twin = 0.1};
 }
 
-/// Returns the FLOP/s of a rank's multiplications.
+/// Returns the FLOP/s that are assumed of a rank's multiplications.
 double flops_of(std::string_view device, Precision precision, int blas_threads) {
   if (device != "cuda") return (precision == Precision::f64 ? 50e9 : 100e9) * blas_threads;
   switch (precision) {
@@ -63,12 +66,13 @@ double flops_of(std::string_view device, Precision precision, int blas_threads) 
   return 10e12;
 }
 
-constexpr std::size_t ends = 2;  // number of points at the ends of a curve
+constexpr std::size_t ends = 2;  // the first and the last point of a curve
 
-/// The points of an experiment that are measured, and how many of them are already in the order.
+/// The points of an experiment that are to be measured. The first `taken` of them are already in
+/// the order that is being made.
 struct Curve {
   const settings::Experiment* experiment = nullptr;
-  std::vector<int> points;  ///< in the order of ends_then_middles()
+  std::vector<int> points;  ///< indices in the plan, in the order of ends_then_middles()
   std::size_t taken = 0;
 };
 
@@ -79,7 +83,7 @@ std::vector<Curve> curves_of(const Plan& plan) {
     if (curves.empty() || curves.back().experiment != point.experiment) {
       curves.push_back({.experiment = point.experiment, .points = {}});
     }
-    curves.back().points.push_back(point.index);  // rank counts ascend
+    curves.back().points.push_back(point.index);  // plan.points has them by ascending rank count
   }
   for (Curve& curve : curves) {
     std::vector<int> sorted;
@@ -91,18 +95,18 @@ std::vector<Curve> curves_of(const Plan& plan) {
   return curves;
 }
 
-/// True if the points show how a workload scales; those of micro-benchmarks do not.
+/// True if the curve shows how a workload scales, which those of micro-benchmarks do not.
 bool scales(const Curve& curve) {
   return !workloads::find_workload(curve.experiment->workload).is_bench();
 }
 
-/// The share of the budget that is kept for writing the end of the run.
+/// This share of the budget is kept for what a run writes at its end.
 constexpr double share_of_end = 0.02;
 
-/// Returns the loop time to give to all of `points` so that together they take no longer than
-/// `left`. A point's loop takes this time, but never less than its `least` or more than its `most`.
-/// Time beyond the least loops thus lengthens the shortest loops first. If the least loops already
-/// take as long as `left` or longer, no loop is lengthened.
+/// Returns the loop time to give to all `points` so that together they take no longer than `left`.
+/// The loop of a point takes this time, but never less than its `least` or more than its `most`. So
+/// extra time first lengthens the shortest loops. If the points take `left` or longer even with
+/// their `least` loops, no loop is lengthened.
 units::Seconds common_loop(std::span<const PointTime> points, units::Seconds left) {
   std::vector<units::Seconds> levels;
   for (const PointTime& point : points) levels.insert(levels.end(), {point.least, point.most});
@@ -114,7 +118,8 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
     }
     return sum;
   };
-  // The cost grows with the level, linearly between two neighbouring levels.
+  // The total time grows with the loop time `level`, linearly between two neighbouring entries of
+  // `levels`.
   units::Seconds low = levels.front();
   if (cost(low) >= left) return low;
   for (const units::Seconds high : levels) {
@@ -128,9 +133,9 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
   return levels.back();
 }
 
-/// Returns the measured time of a point divided by its estimate. If it is less than the estimate,
-/// the loop may only have ended early. It is then divided by the estimate with the shortest loop,
-/// and the result is at most 1.
+/// Returns the time that a point took divided by its estimated time. If it took less, its loop may
+/// only have ended early. So the time is then divided by the estimate with the shortest loop, and
+/// the result is at most 1.
 double pace(const PointTime& thought, units::Seconds loop, units::Seconds time) {
   const units::Seconds whole = total(thought, loop);
   if (time >= whole) return time / whole;
@@ -308,7 +313,7 @@ std::optional<Turn> Schedule::next(units::Seconds elapsed) const {
   const units::Seconds left = (1 - share_of_end) * *config_->budget - elapsed;
   const auto portion = next_portion(times, left);
   if (!portion) return std::nullopt;
-  units::Seconds spare = left;  // time left after the longest loops of all points
+  units::Seconds spare = left;  // time that is left if the loops of all points take their `most`
   for (const PointTime& time : times) spare -= total(time, time.most);
   return Turn{.index = waiting[portion->at],
               .loop = std::min(portion->loop, asked),

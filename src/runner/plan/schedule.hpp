@@ -15,73 +15,79 @@
 #include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 
-/// The schedule of a run: it estimates how long points will take, and chooses which point is
-/// measured next and for how long, so that a run ends within its budget.
+/// Estimates how long the points of a run will take. Chooses which point is measured next and for
+/// how long, so that the run ends within its budget (--budget).
 namespace isoscale::runner::plan {
 
-/// The number of steps in the shortest loop that gives an interval: three of warm-up, seven
-/// untraced ones of which six count, and three traced ones of which two count.
+/// The number of steps in the shortest loop that gives an interval: three of warm-up, then seven
+/// untraced ones of which six count, and three traced ones of which two count. The first step of a
+/// block never counts.
 inline constexpr int fewest_steps = 13;
-/// The relative scatter that step times are assumed to have. The estimated length of a loop depends
-/// on it.
+/// The relative standard deviation that step times are assumed to have, by which the length of a
+/// loop is estimated.
 inline constexpr double assumed_scatter = 0.03;
 
 struct PointTime {
   units::Seconds set_up{}, verification{};
-  units::Seconds after{};  ///< time of the step without communication, which follows the loop
-  /// The times of three loops, ascending: the shortest possible one (with the fewest steps, or the
-  /// fewest plays of all cases), the expected one, and the longest one that may be measured.
+  units::Seconds after{};  ///< time of the plays without communication, which follow the loop
+  /// The time of the loop in three cases, ascending: the shortest possible loop (with the fewest
+  /// steps or, for a micro-benchmark, the fewest plays of all cases), the expected loop, and the
+  /// longest loop that is allowed.
   units::Seconds least{}, likely{}, most{};
-  /// The factor by which traced plays of a micro-benchmark's cases lengthen its loop.
+  /// The factor by which traced plays lengthen the loop of a micro-benchmark; 1 for other points.
   double stretch = 1;
 
   bool operator==(const PointTime&) const = default;
 };
 
-/// Returns the time of the whole point if its loop takes `loop`.
+/// Returns the time of the whole point if its loop takes the time `loop`.
 [[nodiscard]] units::Seconds total(const PointTime& time, units::Seconds loop);
-/// Returns the expected time of a point after similar points took `factor` times as long as
-/// expected. The longest loop becomes `max_time`, or the expected loop if that is longer.
+/// Returns a point's times multiplied by `factor`, since similar points took this many times as
+/// long as estimated. The longest loop becomes `max_time`, or the expected loop if that is longer.
 [[nodiscard]] PointTime at_pace(const PointTime& time, double factor, units::Seconds max_time);
 
-/// Estimates how long a loop lasts if its steps take `step` on average with a scatter of
-/// `assumed_scatter`. It simulates StepLoop.
+/// Estimates how long a loop lasts whose steps take `step` on average and scatter by
+/// `assumed_scatter`. For this it simulates StepLoop.
 [[nodiscard]] units::Seconds loop_time(units::Seconds step, const settings::RunConfig& config);
 
-/// Estimates the time of a point. Let s be the time of one step of the busiest rank: Load::step if
-/// it is known, else FLOP / rate + bytes sent / bandwidth. Then the parts are
+/// Estimates the time of a point. Let s be the time of one step on the busiest rank: Load::step if
+/// it is known, else FLOP / rate + bytes sent / bandwidth. The estimate has these parts:
 ///   set-up        sessions x (communicators + memory / fill rate)
 ///   verification  a constant, a time for each rank, two checked steps, and --soak
 ///   loop          likely = loop_time(s), least = 13 x s or likely if that is less,
 ///                 most = --max-time or likely if that is more
-///   after it      solo_plays() x s
-/// For a micro-benchmark, s is the time of all cases together. The likely loop then is 2 x s, plus
-/// 0.01 seconds for each case, plus the timed plays: 6 x s, limited to between 0.3 and 0.5 of
+///   after         solo_plays() x s
+/// For a micro-benchmark, s is the time of all cases together. Its likely loop is 2 x s, plus 0.01
+/// seconds for each case, plus the timed plays, which take 6 x s, limited to between 0.3 and 0.5 of
 /// --max-time. Traced plays lengthen the loop by 3/10 (PointTime::stretch). A point that is skipped
-/// takes no time. Rates by device ("host", "cuda") and precision are in schedule.cpp and
+/// takes no time. The rates for each device ("host", "cuda") and precision are in schedule.cpp and
 /// docs/experiments.md.
 [[nodiscard]] PointTime estimate(const PlannedPoint& point, const settings::RunConfig& config,
                                  std::string_view device);
 
-/// Returns the numbers 0 ... count - 1 in another order: the first, the last, then the middle of
-/// each gap between them, and so on.
+/// Returns the numbers 0 ... count - 1 in this order: the first, the last, the number in the middle
+/// between these, then those in the middle of each remaining gap, and so on.
 [[nodiscard]] std::vector<std::size_t> ends_then_middles(std::size_t count);
 
 /// Returns the indices of all points of the plan, the most important ones first, for a run that may
-/// not have time for all. Points that are skipped anyway come first. Within an experiment the order
-/// is: the smallest rank count (the baseline), the largest, then the middle of each gap. The
-/// baseline and the largest count of the first curve precede everything else, so that there is a
-/// curve even if calibrations take long. The smallest and the largest count of every calibration
-/// follow, which give the highest rates to compare with. Then the experiments take turns, one point
-/// each; an experiment that already has more points than others waits for them.
+/// not have time for all. Points that are skipped anyway come first, since they take no time.
+/// Within an experiment the order is: the smallest rank count (the baseline), the largest, then the
+/// middle of each gap. Of the whole plan, the baseline and the largest count of the first curve
+/// come first, so that there is a curve even if calibrations take long. The smallest and the
+/// largest count of every calibration follow, since they give the highest rates to which others are
+/// compared. Then the experiments take turns, one point each; an experiment that already has more
+/// points than others waits for them.
 [[nodiscard]] std::vector<int> most_telling_first(const Plan& plan);
 
-/// The reason of a point that was left out because the budget was used up; --resume measures it.
+/// The reason that is stored for a point which was not measured because the budget was used up;
+/// --resume measures it.
 inline constexpr std::string_view budget_reason = "budget";
-/// The reason of a point that was left out because a signal asked the run to end soon.
+/// The reason that is stored for a point which was not measured because a signal asked the run to
+/// end soon.
 inline constexpr std::string_view signal_reason = "signal";
 
-/// The point to measure now, as an index into a list, and the time for its loop.
+/// The choice of next_portion(): a point, as an index into the given list, and the time for its
+/// loop.
 struct Portion {
   std::size_t at = 0;
   units::Seconds loop{};
@@ -89,45 +95,47 @@ struct Portion {
   bool operator==(const Portion&) const = default;
 };
 
-/// Returns the first point that gets a share of the time `left`, and its loop; absent if no point
-/// fits. Points are admitted in the given order if they fit with their shortest loop. If one does
-/// not fit, later points that are short enough are still admitted. The remaining time is then added
-/// to the loops, which become equally long, but none longer than was asked for.
+/// Chooses the next point to measure in the time `left`, and the length of its loop; absent if no
+/// point fits. Points are admitted in the given order if there is time for them with their shortest
+/// loop. If there is not, later points that are short enough are still admitted. The time that
+/// remains is added to the loops of all admitted points: these become equally long, but none longer
+/// than its `most`. The result is the first admitted point.
 [[nodiscard]] std::optional<Portion> next_portion(std::span<const PointTime> points,
                                                   units::Seconds left);
 
-/// The next point to measure.
+/// The point to measure next, and the time for it.
 struct Turn {
   int index = 0;          ///< index of the point in the plan
   units::Seconds loop{};  ///< the time that its loop should take
-  units::Seconds most{};  ///< limit while the step time has no interval
+  units::Seconds most{};  ///< the loop may take this long if the step time has no interval yet
 };
 
-/// Gives out the points of a plan one after another. Without a budget they come in the order of the
-/// plan, each with --max-time. With a budget the most important ones come first, each with its
-/// share of the time left. If a point takes longer than estimated, the estimates for other points
-/// of its workload are raised; if it takes less time than its shortest loop was expected to need,
-/// they are lowered. Only rank 0 uses a schedule, and tells the other ranks.
+/// Chooses the points of a plan one after another. Without a budget, they come in the order of the
+/// plan, and each loop gets --max-time. With a budget, the most important points come first, and
+/// each gets its share of the time that is left. If a point takes longer than estimated, the
+/// estimates for other points of its workload are raised. They are lowered if it takes less time
+/// than was estimated for its shortest loop. Only rank 0 uses a schedule; it tells the other ranks
+/// what to measure.
 class Schedule {
  public:
-  /// `wanted` holds the indices of the points to measure; those in `last` come after all others.
-  /// The plan and the configuration must outlive the schedule.
+  /// `wanted` has the indices of the points to measure; of these, the points in `last` come after
+  /// all others. The plan and the configuration must outlive the schedule.
   Schedule(const Plan& plan, const settings::RunConfig& config, std::string_view device,
            std::set<int> wanted, const std::set<int>& last = {});
 
-  /// Returns the next point when the run has lasted `elapsed`; absent if no point is left or none
-  /// fits into the budget.
+  /// Returns the next point for a run that has lasted `elapsed`; absent if no point is left, or if
+  /// none fits into the budget.
   [[nodiscard]] std::optional<Turn> next(units::Seconds elapsed) const;
-  /// Marks a point as done; it took `time`. `time` is absent if the point failed, since a failed
-  /// point does not show how long others take.
+  /// Marks a point as measured. `time` is how long it took, from which other estimates are adapted;
+  /// absent if it failed, since a failed point does not show how long others take.
   void done(const Turn& turn, std::optional<units::Seconds> time);
 
-  /// Returns the points that have not been measured, ascending.
+  /// Returns the indices of the points that have not been measured yet.
   [[nodiscard]] const std::set<int>& waiting() const { return waiting_; }
-  /// Returns the time of the shortest loop that a point got because --max-time did not fit into the
-  /// budget; absent if every loop got --max-time.
+  /// Returns the shortest time that any loop got because there was no time for --max-time; absent
+  /// if every loop got --max-time.
   [[nodiscard]] std::optional<units::Seconds> shortest() const { return shortest_; }
-  /// Returns the number of points whose loop got less than --max-time.
+  /// Returns the number of points whose loops got less time than --max-time.
   [[nodiscard]] int shortened() const { return shortened_; }
 
  private:
@@ -138,20 +146,21 @@ class Schedule {
   std::string_view device_;
   std::vector<int> order_;
   std::set<int> waiting_;
-  /// The times that the measured points of each workload took, as multiples of their estimates.
+  /// For each workload: the times of its measured points, as multiples of their estimated times.
   std::map<std::string_view, std::vector<double>> paces_;
   std::optional<units::Seconds> shortest_;
   int shortened_ = 0;
 };
 
-/// Returns the loop times, by index, of the points that would be measured if each took exactly its
-/// estimated time. Without a budget these are all points that are not skipped.
+/// Returns which points would be measured, by index, if each took exactly its estimated time, and
+/// how long their loops would be. Without a budget, these are all points that are not skipped.
 [[nodiscard]] std::map<int, units::Seconds> expected_loops(const Plan& plan,
                                                            const settings::RunConfig& config,
                                                            std::string_view device);
 
-/// Returns the warning for a run that has no time for any point of its curves; `waiting` holds the
-/// points that were left out. Absent if such a point was measured, or if the plan has no curve.
+/// Returns a warning if none of the points of the plan's curves could be measured in the budget;
+/// `waiting` has the points that were not measured. Absent if one was measured, or if the plan has
+/// no curve.
 [[nodiscard]] std::optional<std::string> no_curve_warning(const Plan& plan,
                                                           const std::set<int>& waiting,
                                                           units::Seconds budget);

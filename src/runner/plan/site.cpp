@@ -20,8 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-/// True if each rank of one node can have a physical core of its own. Ranks whose binding is
-/// unknown are ignored.
+/// `ranks` are the facts of ranks on one node. True if each of them can have its own physical core
+/// among those that it is bound to. Ranks whose binding is unknown are ignored.
 bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
   std::vector<std::vector<int>> bound;
   for (const machine::MachineFacts* const rank : ranks) {
@@ -30,8 +30,8 @@ bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
   return machine::count_with_own_core(bound) == bound.size();
 }
 
-/// Collective: returns the least value among the ranks of each node, by node; absent for a node if
-/// one of its ranks has no value.
+/// Collective: returns for each node the least value that any of its ranks has; absent for a node
+/// if some rank there has no value.
 std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator& world,
                                                        std::optional<units::Bytes> mine,
                                                        std::span<const int> node_of_rank) {
@@ -130,7 +130,8 @@ Site planned_site(Site site, const settings::RunConfig& config) {
 }
 
 double half_precision_rate(std::optional<int> compute_capability) {
-  constexpr int a100 = 80, hopper = 90, blackwell = 100, consumer = 120;  // compute capability x 10
+  // These are compute capabilities: 80 means 8.0.
+  constexpr int a100 = 80, hopper = 90, blackwell = 100, consumer = 120;
   if (!compute_capability || *compute_capability >= consumer || *compute_capability < a100) {
     return 60e12;
   }

@@ -18,58 +18,59 @@
 /// The site of a launch: its ranks, their nodes and their devices.
 namespace isoscale::runner::plan {
 
-/// known: it is known which ranks are on which node. unknown: it is not, since the plan has ranks
-/// that were not started.
+/// Says if it is known which ranks share a node. It is unknown if the plan has ranks that were not
+/// started.
 enum class Nodes : std::uint8_t { known, unknown };
 
-/// these_nodes: free memory was read on the nodes of the plan. this_machine: it was read on this
-/// machine, and the nodes of the plan are assumed to have as much.
+/// Says where the free memory was read. these_nodes: on the nodes of the plan. this_machine: only
+/// on this machine; the nodes of the plan are assumed to have as much.
 enum class MemoryOf : std::uint8_t { these_nodes, this_machine };
 
-/// The ranks, nodes and devices that a plan is made for.
+/// The ranks, nodes and devices for which a plan is made.
 struct Site {
   int ranks = 1;
   std::vector<int> node_of_rank{0};
-  std::vector<program::Precision> precisions;  ///< those that the executor supports
+  std::vector<program::Precision> precisions;  ///< types that the executor computes in
   std::string device;                          ///< "host" or "cuda"
-  /// For each node, the least free memory that one of its ranks finds in its pool; absent if
-  /// unknown. The vector may be empty.
+  /// For each node, the free memory of its pool; if ranks report different amounts, the least.
+  /// Absent if unknown. The vector may be empty.
   std::vector<std::optional<units::Bytes>> memory_free;
   executor::MemoryPool memory_pool = executor::MemoryPool::node;
   MemoryOf memory_of = MemoryOf::these_nodes;
   /// The FLOP/s that the slowest GPU is expected to reach in bf16 or f16; 0 if there is no GPU.
   double half_precision_rate = 0;
-  std::string symmetric_problem{};          ///< see executor::Description; "" if none is known
-  int numa_nodes = 1;                       ///< NUMA nodes of the node with the fewest
+  /// The reason why Transport::symmetric cannot be used; "" if none is known.
+  std::string symmetric_problem{};
+  int numa_nodes = 1;  ///< number of NUMA nodes; if nodes differ, the least number
   std::optional<units::Bytes> gpu_cache{};  ///< largest L2 cache of all GPUs; absent: unknown
   /// True if ranks of the launch share cores.
   bool oversubscribed = false;
   Nodes nodes = Nodes::known;
 };
 
-/// Collective: returns the facts of every rank, by rank. All ranks get all facts.
+/// Collective: returns the facts of all ranks, by rank, on every rank.
 [[nodiscard]] std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world);
 
-/// True if some of these ranks must share a core: they cannot each have a core of their own among
-/// the physical cores that they are bound to, or a node has fewer physical cores, or fewer CPUs
-/// allowed by a control group, than ranks. Unknown facts are ignored. `ranks` are indices into
-/// `facts` and `node_of_rank`.
+/// True if some of these ranks must share a core. This is so if they cannot each have their own
+/// core among the physical cores that they are bound to. It is also so if a node has more ranks
+/// than physical cores, or more ranks than CPUs that a control group allows. Facts that are unknown
+/// are ignored. `ranks` are indices into `facts` and `node_of_rank`.
 [[nodiscard]] bool share_cores(std::span<const int> ranks,
                                std::span<const machine::MachineFacts> facts,
                                std::span<const int> node_of_rank);
 
-/// Collective: returns the site of the launch, the same on all ranks.
+/// Collective: returns the site of the launch. It is the same on all ranks.
 [[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Description& device,
                              std::span<const machine::MachineFacts> facts);
 
-/// Returns the site for which a plan for `config` is made: `site`, with additional ranks if the
-/// plan has more than were started. --ranks-per-node determines which ranks share a node; without
-/// it the nodes of additional ranks are unknown. Additional nodes are assumed to have as much
-/// memory as the started node with the least.
+/// Returns the site for which the plan of `config` is made. It is `site`, with more ranks if the
+/// plan needs more than were started. --ranks-per-node then says how many ranks share a node;
+/// without this option it is unknown which do. Nodes that do not exist here are assumed to have as
+/// much memory as the started node that has least.
 [[nodiscard]] Site planned_site(Site site, const settings::RunConfig& config);
 
-/// Returns the FLOP/s that a GPU of this compute capability (90 = 9.0; absent: unknown) is expected
-/// to reach in bf16 or f16: about half of the peak in data sheets for dense matrices.
+/// Returns the FLOP/s that a GPU is expected to reach in bf16 or f16: about half of the peak for
+/// dense matrices in its data sheet. `compute_capability` is 90 for 9.0; absent: unknown.
 [[nodiscard]] double half_precision_rate(std::optional<int> compute_capability);
 
 }  // namespace isoscale::runner::plan

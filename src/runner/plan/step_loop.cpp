@@ -14,11 +14,12 @@
 namespace isoscale::runner::plan {
 namespace {
 
-constexpr int most_looks = 40;  // 1.5^40 samples are never reached
+constexpr int most_looks = 40;  // a limit that is never reached, since it would take 1.5^40 samples
 
-/// Returns the number of looks to plan for: the first look, one for each growth of the number of
-/// samples up to `most`, one more in case steps are shorter than expected, and one when time is up.
-/// If time is up before there are `first` samples, only that last look is planned.
+/// Returns how many looks (interim analyses) to plan for: the first look, one for each growth of
+/// the number of samples up to `most`, one more in case steps are shorter than expected, and one
+/// when the time is up. If time is expected to be up before there are `first` samples, only that
+/// last look is planned.
 int looks_until(double first, double most) {
   if (most < first) return 1;
   const double ratio = std::max(1.0, most / first);
@@ -26,29 +27,35 @@ int looks_until(double first, double most) {
   return std::min(most_looks, 3 + static_cast<int>(std::min(grown, 1.0 * most_looks)));
 }
 
-constexpr std::size_t least_steps = 3;     // fewest warm-up steps
-constexpr std::size_t steps_to_tell = 16;  // with fewer steps, no change can be detected
-// Warm-up lasts at least this share of max_time, or least_seconds if that is less.
+constexpr std::size_t least_steps = 3;     // least number of warm-up steps
+constexpr std::size_t steps_to_tell = 16;  // in fewer steps, no change of level can be detected
+// Warm-up lasts at least this share of max_time, but no more than least_seconds is required.
 constexpr double least_share = 0.1;
 constexpr double least_seconds = 0.5;  // long enough for clocks and caches to settle
-// After this share of max_time warm-up may end with fewer than steps_to_tell steps.
+// After this share of max_time, warm-up may end even if there are fewer than steps_to_tell steps.
 constexpr double share_to_tell = 0.1;
-constexpr double largest_share = 0.3;  // largest share of max_time for warm-up
+constexpr double largest_share = 0.3;  // warm-up takes at most this share of max_time
 
-constexpr double block_seconds = 0.05;                      // wanted length of a block
-constexpr std::size_t least_block = 2, largest_block = 64;  // limits of a block's counted steps
-// The first least_pairs pairs together take at most this share of the time that is left when blocks
-// are planned.
+constexpr double block_seconds = 0.05;  // a block should take this long
+// Limits of the number of counted steps in a block.
+constexpr std::size_t least_block = 2, largest_block = 64;
+// When blocks are planned, the first least_pairs pairs (of an untraced and a traced block) may
+// together take at most this share of the time that is left.
 constexpr double share_of_pairs = 0.5;
-// If there is no time for least_pairs pairs, as many are played as fit into this share of it.
+// If not even the shortest blocks allow least_pairs pairs, there are fewer pairs: as many as fit
+// into this share of the time that is left.
 constexpr double share_of_few = 0.25;
-constexpr int alone_between_pairs = 3;   // untraced blocks between two pairs, after the first pairs
-constexpr std::size_t least_alone = 6;   // least steps of a single block; dropping one costs little
-constexpr std::size_t least_traced = 2;  // traced steps of a block, unless fewer are wanted in all
-constexpr double shortest_step = 1e-9;   // seconds; avoids division by zero
+// After the first pairs, number of untraced blocks between two pairs.
+constexpr int alone_between_pairs = 3;
+// Least number of counted steps in a block outside a pair, so that dropping one costs little.
+constexpr std::size_t least_alone = 6;
+// Least number of counted steps in a traced block, unless fewer are wanted in all.
+constexpr std::size_t least_traced = 2;
+constexpr double shortest_step = 1e-9;  // seconds; avoids division by zero
 
-constexpr int fewest_solo_plays = 4, most_solo_plays = 9;  // limits of solo_plays()
-constexpr double share_of_time = 0.1;  // share of max_time for all solo plays together
+constexpr int fewest_solo_plays = 4, most_solo_plays = 9;  // limits of the result of solo_plays()
+// All plays without communication may take this share of max_time.
+constexpr double share_of_time = 0.1;
 
 }  // namespace
 
@@ -99,8 +106,8 @@ BlockPlan plan_blocks(units::Seconds step, units::Seconds left, Tracing tracing)
   const std::size_t wanted = steps_in(block_seconds, least_block, largest_block);
   if (tracing == Tracing::off) return {.steps = wanted, .pairs = 0};
   const double time = std::max(left.value(), 0.0);
-  // The number of steps in each block if all pairs together take `share_of_pairs` of the time. The
-  // first step of a block does not count.
+  // The number of steps that each block may have, if all pairs together may take share_of_pairs of
+  // the time. It includes the first step of a block, which does not count.
   const std::size_t fit = steps_in(share_of_pairs * time / (2 * least_pairs), 1, largest_block + 1);
   if (fit > least_block) return {.steps = std::min(wanted, fit - 1), .pairs = least_pairs};
   return {.steps = least_block,
@@ -115,7 +122,8 @@ units::Seconds warm_step(std::span<const double> times) {
   return units::Seconds{*middle};
 }
 
-// Warm-up may end while step times still change by less than half of the requested precision.
+// Warm-up may end while step times still change by less than half of the precision that is asked
+// for.
 StepLoop::StepLoop(const Effort& effort)
     : effort_(effort), warm_up_(effort.max_time, effort.precision / 2, effort.last_change) {}
 
@@ -157,8 +165,9 @@ results::Looks StepLoop::looks() const {
           .growth = StopRule::growth};
 }
 
-/// Plans the length of blocks and the looks, from the times of the later half of all steps so far.
-/// If time will be up before the first look, only the last look is planned.
+/// Plans the length of blocks and the looks (interim analyses). The time of a step is taken from
+/// the later half of all steps so far. If time will be up before the first look, only the last look
+/// is planned.
 void StepLoop::plan_rounds() {
   const units::Seconds step = std::max(warm_step(times_), units::Seconds{shortest_step});
   const units::Seconds left = effort_.max_time - elapsed_;
@@ -170,7 +179,7 @@ void StepLoop::plan_rounds() {
                 effort_.half_width, effort_.nominal_confidence);
 }
 
-/// Plans the next round, which is a pair of blocks or a single one.
+/// Plans the blocks of the next round: a pair of an untraced and a traced block, or a single block.
 void StepLoop::plan_round() {
   using Kind = Block::Kind;
   const bool goes_on = plan_.pairs >= least_pairs && alone_ >= alone_between_pairs;
@@ -186,8 +195,8 @@ void StepLoop::plan_round() {
                              : std::deque{Kind::traced, Kind::untraced};
 }
 
-/// Returns how many steps of the next block should count, at most `most`. The steps up to the next
-/// look are split into equal blocks.
+/// Returns how many steps of the next block should count, at most `most`. The steps that are still
+/// needed for the next look are divided into blocks of equal size.
 std::size_t StepLoop::block_size(std::size_t most) const {
   const std::size_t wanted = rule_->next_look() - std::min(samples_.size(), rule_->next_look());
   if (wanted == 0) return most;
@@ -195,7 +204,8 @@ std::size_t StepLoop::block_size(std::size_t most) const {
   return (wanted + blocks - 1) / blocks;
 }
 
-/// Returns how many steps begin before `end` if each takes as long as the last one.
+/// Returns how many steps can begin before the loop has lasted `end`, if each takes as long as the
+/// last one.
 std::size_t StepLoop::steps_until(units::Seconds end) const {
   const units::Seconds left = std::max(end - elapsed_, units::Seconds{0});
   const double steps = std::ceil(left.value() / std::max(times_.back(), shortest_step));
@@ -215,8 +225,8 @@ Block StepLoop::traced(std::size_t counted) const {
           .steps = std::max(std::min(least_traced, most) + 1, fitting)};
 }
 
-/// Makes a look if the number of samples or the time has reached its limit. The loop continues
-/// beyond max_time as long as there is no interval.
+/// Makes a look (an interim analysis) if enough samples were taken or time is up. As long as the
+/// step time has no interval, the loop goes on beyond max_time.
 void StepLoop::look() {
   const bool is_over = elapsed_ >= bound();
   const bool is_late = elapsed_ >= effort_.max_time;

@@ -21,26 +21,27 @@
 namespace isoscale::runner::serving {
 namespace {
 
-/// The boxes of the message queue, one for each kind of receiver.
+/// A message is sent to a box (number) of the receiver's queue. There is a box for each role:
+/// dispatcher, leader and follower.
 constexpr int dispatcher_box = 0, leader_box = 1, follower_box = 2;
 
 enum class Kind : std::int64_t {
-  request,  ///< to a leader: answer a request with this number of tokens
+  request,  ///< to a leader: answer a request, with this number of tokens
   end,      ///< to a leader or a follower: there are no more requests
-  answer,   ///< to the dispatcher; the sender identifies the replica
-  failed,   ///< to the dispatcher: the sender failed; its reason follows in a later vote
-  batch     ///< to a follower: play a batch of this size and number of tokens
+  answer,   ///< to the dispatcher: a request is answered; the sender is the replica's leader
+  failed,   ///< to the dispatcher: the sender has failed; a vote after the trial tells the reason
+  batch     ///< to a follower: play a batch of this size, for this number of tokens
 };
 
-/// A message between the dispatcher, the leaders of replicas, and their followers. Its bytes are
-/// sent as they are: all ranks of a build have the same layout.
+/// A message between the dispatcher, the leaders of replicas and their followers. Its bytes are
+/// sent unchanged, since all ranks run the same build and so have the same layout.
 struct Message {
   Kind kind = Kind::end;
   std::uint64_t request = 0;
   std::uint64_t tokens = 0;
-  std::uint64_t size = 0;                             ///< for Kind::batch: index of the batch size
-  std::uint64_t batch = 0;                            ///< number of the batch on its replica
-  std::uint64_t filled = 0;                           ///< number of requests in it
+  std::uint64_t size = 0;    ///< for Kind::batch: index in ReplicaPart::sizes
+  std::uint64_t batch = 0;   ///< number of the batch among those of its replica
+  std::uint64_t filled = 0;  ///< number of requests in the batch
   units::Nanoseconds started{}, first{}, finished{};  ///< times on the leader's clock
 };
 static_assert(std::is_trivially_copyable_v<Message>);
@@ -50,7 +51,7 @@ void send(const comm::MessageQueue& mail, int to, int box, const Message& messag
   mail.send(to, box, std::as_bytes(std::span{&message, 1}), patience);
 }
 
-/// Returns the message that was received. Throws base::Error if it has the wrong length.
+/// Returns the message in a received envelope. Throws base::Error if it has the wrong length.
 Message read(const comm::Message& envelope) {
   Message message;
   if (envelope.bytes.size() != sizeof message) throw base::Error("a message of the wrong length");
@@ -58,8 +59,8 @@ Message read(const comm::Message& envelope) {
   return message;
 }
 
-/// The longest sleep of the dispatcher between two checks for messages, and the time from the start
-/// of a trial to its time 0.
+/// first_nap: the longest sleep of the dispatcher between two checks for messages. head_start: time
+/// from the call of the dispatcher to the time 0 of the trial's arrivals.
 constexpr units::Seconds first_nap{50e-6}, head_start{1e-3};
 
 class Dispatcher {
@@ -128,7 +129,7 @@ class Dispatcher {
     outcome.arrival = trial_.arrivals[next_];
     outcome.tokens = trial_.tokens[next_];
     outcome.replica = replica;
-    // The time without an answer counts from now: until this request, no answer was due.
+    // No answer was due until this request, so the time without an answer counts from now.
     if (due() == 0) last_progress_ = comm::now();
     send(mail_, trial_.leader_of_replica[replica], leader_box,
          {.kind = Kind::request, .request = next_, .tokens = trial_.tokens[next_]},
@@ -160,12 +161,12 @@ class Dispatcher {
     served_.played[message.request] = {message.started, message.first, message.finished};
   }
 
-  /// Returns the number of requests that were sent and are not answered yet.
+  /// Returns the number of requests that were sent to replicas and are not answered yet.
   [[nodiscard]] std::size_t due() const {
     return ledger_.open() - (trial_.arrivals.size() - next_);
   }
 
-  /// Throws base::Error if requests are unanswered and no answer came for longer than `patience`.
+  /// Throws base::Error if an answer is due and none has come for Trial::patience.
   void require_progress() const {
     const units::Nanoseconds waited = comm::now() - last_progress_;
     if (due() == 0 || units::to_seconds(waited) < trial_.patience) return;
@@ -185,15 +186,15 @@ class Dispatcher {
   const Trial& trial_;
   const std::stop_token& stop_;
   watch::Activity* activity_;
-  std::optional<watch::Activity::Idle> idle_;  ///< set while no request is due
+  std::optional<watch::Activity::Idle> idle_;  ///< exists while no request is due
   workloads::serve::Ledger ledger_;
   workloads::serve::Dispatch policy_;
-  std::size_t next_ = 0;  ///< index of the next request to arrive
+  std::size_t next_ = 0;  ///< index of the next request to send
   units::Nanoseconds last_progress_{};
   Served served_;
 };
 
-constexpr std::chrono::microseconds nap{20};  // between two checks for a message
+constexpr std::chrono::microseconds nap{20};  // sleep between two checks for a message
 
 units::Seconds play(const ReplicaPart& part, std::size_t size, std::uint64_t token) {
   const executor::PlayTime time =
@@ -201,8 +202,8 @@ units::Seconds play(const ReplicaPart& part, std::size_t size, std::uint64_t tok
   return units::to_seconds(time.end - time.begin);
 }
 
-/// Returns the next message in a box. Throws base::Error if none comes within `patience`. Notes in
-/// `activity` that this rank is idle while it waits.
+/// Returns the next message in a box of this rank. Throws base::Error if none comes within
+/// `patience`. While it waits, `activity` notes that this rank is idle.
 Message wait_for(const comm::MessageQueue& mail, int box, units::Seconds patience,
                  watch::Activity* activity) {
   if (const auto envelope = mail.take(box)) return read(*envelope);
@@ -226,8 +227,8 @@ class Leader {
     try {
       while (!ended_) serve_once();
     } catch (const std::exception& error) {
-      // Other ranks of the replica may be stuck in the play that failed here, so the replica cannot
-      // continue.
+      // If a play failed, other ranks of the replica may be stuck in it, so the replica cannot go
+      // on.
       if (is_playing_ && part_.ranks > 1) throw;
       problem = comm::problem_of(error);
     }
@@ -286,7 +287,7 @@ class Leader {
     ++batches_;
   }
 
-  /// Sends the answers to the requests whose answer is complete with this number of tokens.
+  /// Sends the answers to those requests of the batch whose last token is number `tokens`.
   void answer(std::vector<Message>& batch, std::uint64_t tokens) const {
     const units::Nanoseconds now = comm::now();
     for (Message& one : batch) {
@@ -297,9 +298,9 @@ class Leader {
     }
   }
 
-  /// Tells the dispatcher that this leader has failed, and waits for the dispatcher's message that
-  /// the trial has ended, which goes to all leaders. Returns any further problem as a clause to
-  /// append; "" if there is none.
+  /// Tells the dispatcher that this leader has failed. Then waits for the message that ends the
+  /// trial, which the dispatcher sends to all leaders. If one of these steps fails, returns a
+  /// clause about it, to be appended to the leader's problem; otherwise "".
   std::string give_up() {
     try {
       send(part_.point, 0, dispatcher_box, {.kind = Kind::failed}, patience_);
@@ -317,7 +318,8 @@ class Leader {
   bool ended_ = false, is_playing_ = false;
 };
 
-/// Returns the median times of a few plays. The programs must have been played once before.
+/// Returns the median times of a few plays for batches of size number `size`. The programs must
+/// have been played once before.
 Pace pace_of(const ReplicaPart& part, std::size_t size) {
   constexpr std::size_t plays = 5;
   const auto median = [&](std::uint64_t token) {

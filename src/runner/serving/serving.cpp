@@ -32,15 +32,18 @@ using workloads::serve::ReplicaUse;
 using workloads::serve::Setting;
 using workloads::serve::Summary;
 
-constexpr double no_rate = 0;           // rate that is broadcast when there are no more trials
-constexpr double least_patience = 60;   // seconds without an answer after which a trial fails
-constexpr double patient_batches = 50;  // patience is at least the time of this many batches
-constexpr std::uint64_t least_requests = 20;  // fewest requests of a trial, unless fewer are asked
-constexpr double trial_share = 0.2;  // share of the point's time per trial, for several rates
+constexpr double no_rate = 0;  // broadcast in place of a rate when there are no more trials
+// A trial fails after this many seconds without an answer, or after more, see patient_batches.
+constexpr double least_patience = 60;
+constexpr double patient_batches = 50;  // this time is at least that of so many batches
+// A trial has at least this many requests, unless the user asks for fewer.
+constexpr std::uint64_t least_requests = 20;
+// If several rates are tried, a trial gets this share of the point's time.
+constexpr double trial_share = 0.2;
 
-/// The result of the trial of one rate.
+/// The result of a trial: requests were sent at one rate.
 struct TrialResult {
-  double rate = 0;  ///< offered rate, requests per second
+  double rate = 0;  ///< requests per second that were sent (the offered rate)
   std::vector<Outcome> outcomes{};
   Summary summary{};
   bool is_saturated = false;
@@ -64,7 +67,7 @@ RowData row_of(const char* part, const TrialResult& trial) {
   return row;
 }
 
-/// Stores numbers by key.
+/// Stores numbers in a row under their keys.
 template <class Number>
 void put_all(RowData& row, std::initializer_list<std::pair<const char*, Number>> numbers) {
   for (const auto& [key, number] : numbers) row.number[key] = static_cast<double>(number);
@@ -100,8 +103,8 @@ void put_use(RowData& row, const Summary& summary) {
   if (batches > 0) row.number["requests_per_batch"] = requests / batches;
 }
 
-/// Returns the row of a rate: offered and achieved rate, latencies, utilisation and backlog. A
-/// value that is undefined is absent from the row.
+/// Returns the row of a trial with its offered and achieved rate, latencies, utilisation and
+/// backlog. Values that are undefined are left out of the row.
 RowData rate_row(const workloads::Request& request, const Setting& setting,
                  const TrialResult& trial) {
   const Summary& summary = trial.summary;
@@ -126,7 +129,8 @@ RowData rate_row(const workloads::Request& request, const Setting& setting,
   return row;
 }
 
-/// Returns one row for each replica: its requests, batches and busy time.
+/// Returns a row for each replica, with its requests, its batches and the time in which it was
+/// busy.
 std::vector<RowData> replica_rows(const TrialResult& trial) {
   std::vector<RowData> rows;
   for (const ReplicaUse& use : trial.summary.replicas) {
@@ -143,7 +147,7 @@ std::vector<RowData> replica_rows(const TrialResult& trial) {
 
 constexpr std::size_t most_request_rows = 1000;
 
-/// Returns one row for each of the first `most_request_rows` requests of a trial.
+/// Returns a row for each of the first `most_request_rows` requests of a trial.
 std::vector<RowData> request_rows(const TrialResult& trial) {
   std::vector<RowData> rows;
   for (const Outcome& one : trial.outcomes) {
@@ -164,7 +168,7 @@ std::vector<RowData> request_rows(const TrialResult& trial) {
   return rows;
 }
 
-/// Measures a serving point on one rank of the point or its copies.
+/// Measures a point that serves requests, on one rank of the point or of a copy of it.
 class ServeRun {
  public:
   explicit ServeRun(const measure::MeasuredPoint& point)
@@ -189,7 +193,7 @@ class ServeRun {
     measure_pace();
     const std::string problem = run_trials();
     if (!point_.agreed(problem)) {
-      // Some messages may not have been received yet.
+      // Messages may still be under way, so the queues must not be freed.
       point_mail_.abandon();
       replica_mail_.abandon();
       data_.rows.clear();
@@ -203,7 +207,7 @@ class ServeRun {
     if (point_.context.executor.describe().shared_device) {
       return measure::shared_gpu_reason;
     }
-    // The result is the same on all ranks, since all processes use the same MPI library.
+    // All ranks return the same result, since they all use the same MPI library.
     if (comm::threads_may_talk()) return "";
     return "the thread that dispatches needs MPI_THREAD_MULTIPLE, which this MPI library does not "
            "give";
@@ -223,8 +227,8 @@ class ServeRun {
     return session_ != nullptr;
   }
 
-  /// Returns this rank's part in its replica. On rank 0 it has no activity: the dispatcher there
-  /// notes idle times, since only it knows whether requests are due.
+  /// Returns this rank's part in its replica. On rank 0 the part notes no idle times: the
+  /// dispatcher on that rank notes them, since only the dispatcher knows if requests are due.
   [[nodiscard]] ReplicaPart part() const {
     return {.session = *session_,
             .point = point_mail_,
@@ -235,7 +239,8 @@ class ServeRun {
             .activity = point_.leads() ? nullptr : point_.context.progress.activity()};
   }
 
-  /// Collective: measures the pace of the slowest rank, and stores it on all ranks.
+  /// Collective: measures how long batches take on the slowest rank, and stores the times on all
+  /// ranks.
   void measure_pace() {
     Paces mine = warm_up(part());
     std::array<double, 4> slowest{mine.one.prefill, mine.one.token, mine.full.prefill,
@@ -244,20 +249,19 @@ class ServeRun {
     pace_ = {.one = {slowest[0], slowest[1]}, .full = {slowest[2], slowest[3]}};
   }
 
-  /// Returns the seconds of a batch in which the longest answer has `tokens` tokens.
+  /// Returns the seconds of a batch whose longest answer has `tokens` tokens.
   [[nodiscard]] static double seconds_of(const Pace& pace, double tokens) {
     return pace.prefill + (tokens - 1) * pace.token;
   }
 
-  /// Returns the number of requests per second that all replicas together answer if their batches
-  /// are full.
+  /// Returns how many requests per second all replicas together answer if every batch is full.
   [[nodiscard]] double capacity() const {
     const double batch = seconds_of(pace_.full, setting_.mean_tokens());
     return static_cast<double>(setting_.max_batch) * request_.mesh.dp / std::max(batch, 1e-9);
   }
 
-  /// Returns the requests and limits of a trial at a rate. They are the same on all ranks, since
-  /// they depend only on values that all ranks have.
+  /// Returns the requests of a trial at this rate, and its limits. All ranks compute the same,
+  /// since they only use values that are the same on all ranks.
   [[nodiscard]] Trial trial_at(double rate) const {
     const double share = setting_.rate ? 1 : trial_share;
     const double seconds = share * point_.context.effort.max_time.value();
@@ -282,9 +286,9 @@ class ServeRun {
     return trial;
   }
 
-  /// Must be called by all ranks of the point. Serves the requests of one trial after another, each
-  /// at a rate that rank 0 chooses, until rank 0 has no further rate or a rank fails. Returns the
-  /// problem, if there is one; otherwise "".
+  /// Collective over the point: serves the requests of several trials, one after another, each at a
+  /// rate that rank 0 chooses. Ends when rank 0 has no further rate, or when a rank fails. Returns
+  /// the problem of the failed rank; "" if none failed.
   std::string run_trials() {
     std::optional<RateSearch> search;
     if (!setting_.rate) search.emplace(capacity() / 2);
@@ -313,14 +317,14 @@ class ServeRun {
     return std::bit_cast<double>(point_.sub_world.broadcast(std::bit_cast<std::int64_t>(value)));
   }
 
-  /// Collective over the point: runs one trial, and fills `served` on rank 0. Returns this rank's
-  /// problem; "" if there is none.
+  /// Collective over the point: runs one trial. The results are stored in `served` on rank 0.
+  /// Returns this rank's problem; "" if it has none.
   std::string play(const Trial& trial, Served& served) {
     const comm::ClockSync clocks{point_.sub_world};
     point_.sub_world.barrier();
     const ReplicaPart mine = part();
-    // Leaders and followers wait longer than the dispatcher, so that the dispatcher notices a
-    // problem first and tells the others.
+    // Leaders and followers wait longer for messages than the dispatcher, so that the dispatcher is
+    // the first to notice a problem and can tell the others.
     const units::Seconds patience{trial.arrivals.back() + 2 * trial.patience.value()};
     std::string problem;
     if (point_.leads()) {
@@ -342,7 +346,8 @@ class ServeRun {
     return "";
   }
 
-  /// Collective over the point: converts the leaders' times to the dispatcher's clock.
+  /// Collective over the point: converts the times in `served`, which are on the clocks of the
+  /// leaders, to the dispatcher's clock. `mine` describes this rank's clock.
   void align(const comm::ClockFit& mine, const Trial& trial, Served& served) const {
     const auto fits = measure::gather_values(point_.sub_world, std::span{&mine, 1});
     if (!point_.leads()) return;
@@ -373,8 +378,8 @@ class ServeRun {
     results_.push_back(std::move(result));
   }
 
-  /// Returns the index of the trial whose requests are kept: the one with the highest rate that was
-  /// sustained, else the last one.
+  /// Returns the index of the trial of which single requests are stored: the one with the highest
+  /// rate that the replicas sustained, else the last one.
   [[nodiscard]] std::size_t kept_trial() const {
     std::size_t kept = results_.size() - 1;
     double highest = 0;
@@ -406,12 +411,12 @@ class ServeRun {
   results::PointData& data_;
   Setting setting_;
   mesh::Coordinates at_;
-  comm::Communicator replica_;  ///< ranks of this rank's replica, the leader first
+  comm::Communicator replica_;  ///< the ranks of this rank's replica, with the leader as rank 0
   comm::MessageQueue point_mail_, replica_mail_;
   units::Nanoseconds begin_;
   executor::SessionPtr session_;
   Paces pace_;
-  std::vector<TrialResult> results_;  ///< on rank 0 of the point
+  std::vector<TrialResult> results_;  ///< one for each trial; on rank 0 of the point only
   std::size_t answered_ = 0;
 };
 

@@ -154,7 +154,8 @@ void Progress::doing(std::string_view what) {
   if (activity_ != nullptr) activity_->doing(what);
   if (style_ == Style::live) show(what);
   if (style_ != Style::lines) return;
-  constexpr double pause = 10;  // seconds between two lines of a log
+  // Least number of seconds between two lines if the output is no terminal.
+  constexpr double pause = 10;
   const double now = units::to_seconds(comm::now() - begin_).value();
   if (now - last_line_ < pause) return;
   last_line_ = now;

@@ -16,39 +16,41 @@
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"
 
-/// The progress of this rank. It is shown to the user, and the supervisor detects hangs by it.
+/// The progress of this rank, which is shown to the user. From it the supervisor also detects that
+/// a job hangs.
 namespace isoscale::runner::watch {
 
-/// A session whose position in its program is watched, see WatchedExecutor.
+/// A session whose progress in its program is watched; WatchedExecutor adds it to an Activity.
 struct WatchedSession {
   const executor::Session* session = nullptr;  ///< not owned
   mesh::Shape mesh{};
-  int rank = 0;                              ///< within the mesh
-  std::vector<int> world_ranks{};            ///< rank of the launch, for each rank of the mesh
-  std::vector<program::Outline> outlines{};  ///< of this rank's program, by section
+  int rank = 0;                    ///< this rank's number within the mesh
+  std::vector<int> world_ranks{};  ///< ranks of the launch that play the session, in mesh order
+  std::vector<program::Outline> outlines{};  ///< outlines of the sections of this rank's program
 
   [[nodiscard]] executor::Whereabouts where() const;
-  /// Adds to `state` the ops that the session's streams are in, and its progress on each
-  /// communicator.
+  /// Adds to `state` which ops the streams of the session are in, and how many calls it has made on
+  /// each communicator.
   void describe(RankState& state) const;
 };
 
-/// The current activity of this rank. The working thread writes it, and the supervisor's thread
-/// reads it.
+/// The present activity of this rank. The working thread (the one that measures) writes it, and the
+/// supervisor's thread reads it.
 class Activity {
  public:
   explicit Activity(int rank) : rank_(rank), calls_(std::make_shared<comm::CallCount>()) {}
 
   void doing(std::string_view what);
-  void at_point(std::string_view what);  ///< a point begins; shown before the text of doing()
-  /// Notes an error on this rank alone, and waits until the supervisor ends the job. Returns only
-  /// if there is no supervisor.
+  /// Notes that a point begins; its text is shown before that of doing().
+  void at_point(std::string_view what);
+  /// Notes an error that only this rank has, and waits until the supervisor ends the job. Returns
+  /// only if no supervisor watches.
   void fail(std::string_view why);
   void set_watched();
   [[nodiscard]] bool has_failed() const;
 
-  /// The rank counts as idle while an Idle object exists: it waits for other ranks, or until a
-  /// certain time. If `activity` is null, nothing is noted.
+  /// As long as an Idle object exists, this rank counts as idle, that is, it waits for other ranks
+  /// or until a certain time. If `activity` is null, the object has no effect.
   class Idle {
    public:
     explicit Idle(Activity* activity);
@@ -62,11 +64,11 @@ class Activity {
 
   void enter(WatchedSession session);
   void leave(const executor::Session* session);
-  /// Returns the counter of the runner's own collective calls.
+  /// Returns the counter of collective calls that the runner makes itself, outside of programs.
   [[nodiscard]] std::shared_ptr<comm::CallCount> calls() const { return calls_; }
 
-  /// A snapshot of this rank's progress. If two snapshots are equal, the rank made no progress
-  /// between them.
+  /// A snapshot of this rank's progress. If a later snapshot is equal, the rank has made no
+  /// progress in between.
   struct Motion {
     std::uint64_t changes = 0, calls = 0;
     std::vector<executor::Whereabouts> sessions{};
@@ -78,8 +80,9 @@ class Activity {
 
  private:
   int rank_;
-  std::shared_ptr<comm::CallCount> calls_;  ///< never replaced; its counters are atomic
-  mutable std::mutex mutex_;                ///< guards the members below
+  /// The counters are atomic and the pointer never changes, so they need no lock.
+  std::shared_ptr<comm::CallCount> calls_;
+  mutable std::mutex mutex_;  ///< guards the members below
   std::string point_, doing_ = "starting", failure_;
   std::uint64_t changes_ = 0;
   int idle_count_ = 0;
@@ -87,26 +90,26 @@ class Activity {
   std::vector<WatchedSession> sessions_;
 };
 
-/// Shows the progress of a run on standard error: one line that is updated on a terminal, else
-/// plain lines.
+/// Shows the progress of a run on standard error: on a terminal as one line that is updated,
+/// otherwise as separate lines.
 class Progress {
  public:
   enum class Style : std::uint8_t { live, lines, silent };
 
-  /// `points` is the number of points in the plan. `planned` holds the expected time of each point
-  /// that this launch measures, by index. `deadline` is when the budget is used up; absent without
-  /// a budget.
+  /// `points` is the number of points in the plan. `planned` has the expected time of each point
+  /// that this launch measures, by index in the plan. `deadline` is the time at which the budget is
+  /// used up; absent without a budget.
   Progress(Style style, int points, std::map<int, units::Seconds> planned = {},
            std::optional<units::Nanoseconds> deadline = std::nullopt);
-  /// Returns the style for standard error: live on a terminal, else lines.
+  /// Returns the style for standard error: `live` for a terminal, otherwise `lines`.
   [[nodiscard]] static Style detect();
 
-  /// Makes this object also note the progress in `activity`, even if nothing is printed.
+  /// From now on, progress is also noted in `activity`, even in the silent style.
   void tell(Activity* activity) { activity_ = activity; }
   [[nodiscard]] Activity* activity() const { return activity_; }
 
   void begin_point(int index, std::string_view what);
-  /// Notes the present activity. In a log, it is printed every ten seconds at most.
+  /// Notes what is being done. Outside a terminal, a line is printed every ten seconds at most.
   void doing(std::string_view what);
   void end_point(std::string_view outcome);
   void finish();
@@ -118,30 +121,31 @@ class Progress {
   Style style_;
   Activity* activity_ = nullptr;
   int points_;
-  std::map<int, units::Seconds> planned_;  ///< points that have not ended
-  units::Seconds planned_done_{};          ///< expected time of points that have ended
-  units::Seconds done_{};                  ///< time that these points took
-  int index_ = 0;                          ///< index of the point under way
+  /// Expected times of the points that have not ended, by index.
+  std::map<int, units::Seconds> planned_;
+  units::Seconds planned_done_{};  ///< expected time of all points that have ended
+  units::Seconds done_{};          ///< time that these points really took
+  int index_ = 0;                  ///< index of the point that is being measured
   std::string what_;
-  double last_line_ = 0;  ///< seconds since the begin
+  double last_line_ = 0;  ///< time of the last printed line, in seconds since `begin_`
   units::Nanoseconds begin_;
   std::optional<units::Nanoseconds> deadline_;
 };
 
-/// Estimates the remaining time of a run that has lasted `elapsed`. The points that have ended took
-/// `done`, and were expected to take `planned_done`. The remaining points are expected to take
-/// `planned_left`, which is scaled by done / planned_done. The time since the last point ended is
-/// subtracted. The result is at least 0, and at most the time until the deadline. Absent if there
-/// is no plan.
+/// Estimates how much longer a run takes that has lasted `elapsed`. The points that have ended took
+/// `done` and were expected to take `planned_done`. The remaining points are expected to take
+/// `planned_left`; this time is multiplied by done / planned_done, and the time since the end of
+/// the last point, elapsed - done, is subtracted. The result is at least 0 and at most
+/// `until_deadline`. Absent if no point has an expected time.
 [[nodiscard]] std::optional<units::Seconds> expected_left(
     units::Seconds elapsed, units::Seconds done, units::Seconds planned_done,
     units::Seconds planned_left, std::optional<units::Seconds> until_deadline);
 
-/// Wraps an executor so that an activity knows its sessions while they exist, their positions, and
-/// the calls that they have made on each communicator. The sessions themselves are not wrapped.
+/// Passes all calls on to another executor. While a session exists, it makes the session's position
+/// and its calls on each communicator known to an activity. Sessions themselves are not wrapped.
 class WatchedExecutor final : public executor::Executor {
  public:
-  /// Reports name ranks by their rank in `world`. The arguments must outlive this object and its
+  /// Reports use ranks of `world` as names of ranks. All arguments must outlive this object and its
   /// sessions.
   WatchedExecutor(executor::Executor& inner, Activity& activity, const comm::Communicator& world)
       : inner_(inner), activity_(activity), world_(world) {}

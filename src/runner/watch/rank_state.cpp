@@ -26,8 +26,8 @@ using executor::Whereabouts;
 using nlohmann::json;
 using program::OutlineOp;
 
-/// Writes ascending ranks as [[first, count, distance], ...]. This is short, which matters since
-/// thousands of ranks send it to one.
+/// Writes a list of ascending ranks as [[first, count, distance], ...]. The text must be short,
+/// since thousands of ranks may send their state to a single rank.
 json json_of(const std::vector<int>& ranks) {
   json list = json::array();
   for (const base::Range& range : base::ranges_of(ranks)) {
@@ -46,18 +46,18 @@ std::vector<int> ranks_from(const json& list) {
   return ranks_of(ranges);
 }
 
-/// The communicators of a rank's ops. Each communicator is stored only once, since a step may have
-/// a hundred thousand ops, and a group thousands of ranks.
+/// The communicators on which the ops of a rank make calls. Each is stored only once, since a step
+/// may have a hundred thousand ops, and a communicator thousands of ranks.
 class Groups {
  public:
   explicit Groups(const CallMap& map) : map_(map) {}
 
-  /// The calls that the rank has made on each communicator; communicators are ordered by their
+  /// The calls that the rank has made on each communicator; communicators are in the order of their
   /// first call.
   std::vector<Arrival> arrivals{};
 
-  /// Returns the communicators of an op, as indices into `arrivals`; none if the op does not
-  /// communicate.
+  /// Returns the communicators on which an op makes a call, as indices into `arrivals`; empty if
+  /// the op does not communicate.
   [[nodiscard]] std::vector<std::size_t> of(const OutlineOp& op) {
     if (!program::communicates(op.kind)) return {};
     if (op.kind == program::OpKind::exchange) return partners_of(op);
@@ -86,7 +86,7 @@ class Groups {
         place->second =
             add(fmt::format("{} messages", mesh::name(transfer.axis)), {map_.rank, partner});
       }
-      // Two transfers of one exchange op with the same partner count as one call.
+      // If an exchange op has two messages with the same partner, they count as one call.
       if (std::ranges::find(found, place->second) == found.end()) found.push_back(place->second);
     }
     return found;
@@ -108,11 +108,11 @@ class Groups {
   std::map<std::pair<mesh::Axis, int>, std::size_t> partners_;
 };
 
-/// Says whether an op has begun.
+/// Tells whether an op has begun. maybe: the executor does not know.
 enum class Begun : std::uint8_t { no, maybe, yes };
 
-/// Tells which ops of a session have begun. A lane is a thread or queue that runs ops in order: one
-/// for each stream, or one for all.
+/// Tells which ops of a session have begun. A lane runs its ops in order. There is a lane for each
+/// stream, or a single lane if all streams are played by one thread.
 class Known {
  public:
   Known(const Whereabouts& at, std::size_t ops) : at_(at), ops_(ops) {}
@@ -120,7 +120,7 @@ class Known {
   [[nodiscard]] std::size_t lane_of(const OutlineOp& op) const {
     return at_.begun.size() > 1 ? op.stream : 0;
   }
-  /// Says whether op `op` of a lane has begun.
+  /// Tells whether the op of a lane with the index `op` in the section has begun.
   [[nodiscard]] Begun begun(std::size_t lane, std::size_t op) const {
     if (!at_.playing) return Begun::yes;
     if (lane >= at_.begun.size()) return Begun::no;
@@ -135,11 +135,12 @@ class Known {
   std::size_t ops_;
 };
 
-/// The position of a lane: it has begun op `op`, and may be in one of the next `behind` ops.
+/// The position of a lane: op number `op` is the last that has begun for certain, but any of the
+/// next `behind` ops may have begun, too.
 struct Lane {
   std::size_t op = 0;
   std::size_t behind = 0;
-  std::vector<std::size_t> met{};  ///< communicators, as indices into Groups::arrivals
+  std::vector<std::size_t> met{};  ///< communicators of these ops, as indices into Groups::arrivals
 
   void add(std::size_t index, Begun begun, const std::vector<std::size_t>& places) {
     if (begun == Begun::yes) {

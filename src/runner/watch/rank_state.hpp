@@ -19,74 +19,79 @@
 /// had made on each communicator.
 namespace isoscale::runner::watch {
 
-/// Identifies a call on a communicator. All members make the same calls in the same order, so a
-/// member that has made fewer calls has not arrived yet.
+/// The number of a call on a communicator. All members of a communicator make the same calls in the
+/// same order. So a member whose number is lower than that of others has not arrived at their call
+/// yet.
 struct CallNumber {
-  std::uint64_t play = 0;    ///< number of the session's play, from 1
-  std::uint32_t number = 0;  ///< number of the call on this communicator in the play, from 1
+  std::uint64_t play = 0;  ///< number of the play (execution of a section) in the session, from 1
+  /// Number of the call among those on this communicator in the play, from 1.
+  std::uint32_t number = 0;
   auto operator<=>(const CallNumber&) const = default;
 };
 
-/// The name and the ranks of a communicator: "dp on compute, ranks 0 2". Ranks are those of the
-/// launch.
+/// A communicator: its name, such as "dp on compute, ranks 0 2", and its ranks, which are ranks of
+/// the launch.
 struct Group {
-  std::string name{};        ///< the same on all members, and different from other groups
+  std::string name{};        ///< the same on all its members; no other communicator has it
   std::vector<int> ranks{};  ///< ascending
 };
 
-/// The last call of a rank on one of its communicators.
+/// The last call that a rank has made on one of its communicators.
 struct Arrival {
   Group group{};
   CallNumber call{};       ///< the last call that the rank has certainly made
-  std::uint32_t more = 0;  ///< number of calls after it that the rank may have made
+  std::uint32_t more = 0;  ///< number of further calls that the rank may have made
   [[nodiscard]] CallNumber latest() const { return {call.play, call.number + more}; }
 };
 
-/// The op that a stream of a rank is playing.
+/// The op that one stream of a rank is in.
 struct AtOp {
   std::string op{};  ///< "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0"
-  std::vector<Arrival> meets{};  ///< calls in which it waits; empty without communication
+  /// The calls in which the op may be waiting; empty if it does not communicate.
+  std::vector<Arrival> meets{};
 };
 
 struct RankState {
   int rank = 0;
-  std::string doing{};         ///< "point 3: measuring"
-  double still = 0;            ///< seconds without progress on this rank
-  bool rests = false;          ///< true if idle: it waits for others, or for a time
-  bool in_collective = false;  ///< true during a collective call of the runner itself
-  std::string failure{};       ///< an error on this rank alone; "" = none
+  std::string doing{};  ///< "point 3: measuring"
+  double still = 0;     ///< seconds for which this rank has made no progress
+  /// True if the rank is idle, that is, waits for other ranks or until a certain time.
+  bool rests = false;
+  bool in_collective = false;  ///< true if it is in a collective call that the runner makes itself
+  std::string failure{};       ///< an error that only this rank has; "" = none
   std::vector<AtOp> at{};
   std::vector<Arrival> arrivals{};
 
-  /// True if the rank waits for no other rank, so that its lack of progress has its cause on the
+  /// True if the rank waits for no other rank. If it makes no progress, the cause is then on the
   /// rank itself.
   [[nodiscard]] bool is_alone() const;
 };
 
-/// Returns "play 12, call 3".
+/// Returns the call as text: "play 12, call 3".
 [[nodiscard]] std::string to_text(const CallNumber& call);
 
 [[nodiscard]] std::string to_json(const RankState& state);
-/// Reads a state; nullopt if the text is not valid.
+/// Reads a state from JSON; nullopt if the text is not the JSON of a state.
 [[nodiscard]] std::optional<RankState> state_from_json(std::string_view text);
 
-/// The program of one rank and its mesh, from which the communicators of its calls are found.
+/// The section that a rank plays and the rank's place in the mesh. They determine the communicators
+/// on which its ops make calls.
 struct CallMap {
   const program::Outline& outline;  ///< the section that is being played
   const mesh::Shape& mesh;
   int rank = 0;                         ///< within the mesh
-  const std::vector<int>& world_ranks;  ///< rank of the launch, for each rank of the mesh
+  const std::vector<int>& world_ranks;  ///< ranks of the launch that play the point, in mesh order
 };
 
-/// Adds to `state` the calls that a rank has made on each communicator, and the ops that its
-/// streams are in. The communicator of a collective is identified by group and stream, and the
-/// communicator of a message by the partner.
+/// Adds to `state` how many calls a rank has made on each communicator, and which ops its streams
+/// are in. A collective's communicator is named by its axes, its stream and its ranks; for
+/// messages, an axis and two partners count as a communicator and give its name.
 void describe_calls(const CallMap& map, const executor::Whereabouts& at, RankState& state);
 
-/// Returns "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0".
+/// Returns an op as text: "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0".
 [[nodiscard]] std::string op_text(const program::OutlineOp& op, const mesh::Shape& mesh);
 
-/// Returns all ranks in `ranges`, which base::ranges_of() has made.
+/// Returns the list of ranks that base::ranges_of() has turned into `ranges`.
 [[nodiscard]] std::vector<int> ranks_of(std::span<const base::Range> ranges);
 
 }  // namespace isoscale::runner::watch

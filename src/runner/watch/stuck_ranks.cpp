@@ -29,22 +29,23 @@ namespace {
 
 using StateOfRank = std::map<int, const RankState*>;
 
-/// A call in which some members of a group wait for others that have not made the call.
+/// A call on a communicator that some members have made, and in which they wait for members that
+/// have not made it.
 struct PendingCall {
   CallNumber call{};
   std::string op{};
   std::set<int> waiting{}, absent{};
 };
 
-/// Returns the last call on a communicator that a rank may have made; nullopt if the rank knows no
-/// such communicator.
+/// Returns the last call that a rank may have made on the communicator with this name; nullopt if
+/// the rank has no such communicator.
 std::optional<CallNumber> last_call(const RankState& state, const std::string& group) {
   const auto found = std::ranges::find_if(
       state.arrivals, [&](const Arrival& arrival) { return arrival.group.name == group; });
   return found == state.arrivals.end() ? std::nullopt : std::optional{found->latest()};
 }
 
-/// True if a rank has made a call, or may have made it.
+/// True if a rank has made the call `at`, or may have made it.
 bool has_arrived(const StateOfRank& states, int rank, const Arrival& at) {
   const auto found = states.find(rank);
   if (found == states.end()) return false;
@@ -52,7 +53,8 @@ bool has_arrived(const StateOfRank& states, int rank, const Arrival& at) {
   return call && *call >= at.call;
 }
 
-/// Returns the calls in which ranks wait for absent members, by group and call.
+/// Returns the calls in which ranks wait for members that have not arrived, in the order of
+/// communicators and call numbers.
 std::vector<PendingCall> pending_calls(const StateOfRank& states) {
   std::map<std::pair<std::string, CallNumber>, PendingCall> found;
   for (const auto& [rank, state] : states) {
@@ -90,9 +92,10 @@ std::vector<int> list(const std::set<int>& ranks) { return {ranks.begin(), ranks
 
 enum Box : int { question, answer, finding };
 
-/// The time limits of a poll, from its begin: for answers, and for the leader's finding.
+/// Time limits, counted from the begin of a poll: for the answers of ranks, and for the leader's
+/// findings.
 constexpr units::Nanoseconds answers_within{2'500'000'000}, finding_within{4'000'000'000};
-constexpr std::chrono::milliseconds pause{5};  // between two checks for messages
+constexpr std::chrono::milliseconds pause{5};  // sleep between two checks for messages
 
 std::string text_of(const comm::Message& envelope) {
   std::string text(envelope.bytes.size(), '\0');
@@ -124,8 +127,9 @@ Hang find_hang(const std::vector<RankState>& states, int ranks) {
   for (const auto& [rank, state] : known) {
     if (!state->failure.empty()) culprits[rank] = what_of(*state);
   }
-  // A culprit is absent from a call and does not wait in another one. If some ranks do not answer
-  // or have failed, only these are culprits: other absent ranks may only be late because of them.
+  // A culprit has not arrived at a call in which others wait, and does not itself wait in another
+  // call. If some ranks do not answer or have failed, only these are culprits: others that have not
+  // arrived may only be late because of them.
   const bool is_plain = culprits.empty();
   for (const PendingCall& pending : calls) {
     for (const int rank : pending.absent) {
@@ -133,8 +137,8 @@ Hang find_hang(const std::vector<RankState>& states, int ranks) {
       if (is_plain && is_busy) culprits[rank] = what_of(*known[rank]);
     }
   }
-  // If no call of a program has absent members, the culprits are ranks that are in no collective
-  // call of the runner while others are.
+  // If no op of a program waits for an absent rank, the runner's own collective calls are examined:
+  // while some ranks are in such a call, the ranks that are in none are the culprits.
   if (culprits.empty()) {
     for (const auto& [rank, state] : known) {
       if (state->is_alone()) culprits[rank] = what_of(*state);
@@ -174,15 +178,15 @@ std::string Hang::sentence() const {
   return text;
 }
 
-/// Returns the number of ranks that may become leader. If none of them answers, each rank ends the
-/// job itself.
+/// Returns how many ranks, from rank 0 on, may become the leader of a poll. If none of them
+/// answers, each rank ends the job itself.
 int RankPoll::leaders() const {
   constexpr int most = 8;
   return std::min(most, size_);
 }
 
-/// Sends a message. A failure only causes a warning: the receiver then counts as a rank that never
-/// answers.
+/// Sends a message. If that fails, there is only a warning; the receiver then takes this rank for
+/// one that never answers.
 void RankPoll::post(int to, int box, const std::string& text) {
   const std::string message = fmt::format("{}\n{}", number_, text);
   try {
@@ -194,7 +198,7 @@ void RankPoll::post(int to, int box, const std::string& text) {
   }
 }
 
-/// Returns the next message of this poll, and drops messages of earlier polls.
+/// Returns the next message of the current poll; messages of earlier polls are dropped.
 std::optional<std::string> RankPoll::take(int box, int* from) {
   const std::string current = fmt::format("{}\n", number_);
   while (const auto envelope = mail_.take(box)) {
@@ -226,16 +230,17 @@ void RankPoll::collect(std::vector<RankState>& states) {
 RankPoll::Result RankPoll::lead(std::vector<RankState> states, units::Seconds timeout) {
   std::ranges::sort(states, {}, &RankState::rank);
   const auto fails = [](const RankState& s) { return !s.failure.empty(); };
-  // If every working rank has made progress within the timeout, an idle rank began the poll, while
-  // other ranks do work that takes long. Such ranks then count as stuck only after the whole
-  // timeout.
+  // Working ranks usually count as stuck after half of the timeout without progress. If no working
+  // rank has been without progress for the whole timeout, the poll was begun by an idle rank, and
+  // the others may only be doing work that takes long. Then they count as stuck only after the
+  // whole timeout.
   const bool one_is_due = std::ranges::any_of(
       states, [&](const RankState& s) { return !s.rests && s.still >= timeout.value(); });
   const double still = one_is_due ? timeout.value() / 2 : timeout.value();
   const auto moves = [&](const RankState& s) { return !s.rests && s.still < still; };
   Result result{.hang = find_hang(states, size_), .leader = rank_};
   result.sentence = result.hang.sentence();
-  // If all ranks are idle, they wait until a certain time, and nothing is wrong.
+  // If all ranks are idle, they only wait until a certain time, which is not a hang.
   const bool none_works = std::ranges::all_of(states, &RankState::rests);
   result.calm = result.hang.silent.empty() && std::ranges::none_of(states, fails) &&
                 (none_works || std::ranges::any_of(states, moves));
@@ -329,7 +334,7 @@ std::optional<StoredHang> read_hang_file(const std::filesystem::path& run_file,
                     .sentence = whole.at("sentence").get<std::string>()};
     const bool is_of_run = whole.at("created").get<std::string>() >= since;
     return is_of_run && hang.point >= 0 ? std::optional{std::move(hang)} : std::nullopt;
-  } catch (const nlohmann::json::exception&) {  // the file is not of this version, or is damaged
+  } catch (const nlohmann::json::exception&) {  // written by another version, or damaged
     return std::nullopt;
   }
 }

@@ -12,7 +12,7 @@
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"
 
-/// Finds the ranks because of which a job hangs, that is, makes no progress, and writes the
+/// Finds out which ranks cause a hang, that is, why the job makes no progress, and writes the
 /// findings to a file.
 namespace isoscale::runner::watch {
 
@@ -22,33 +22,35 @@ struct Culprit {
 };
 
 struct Hang {
-  std::vector<int> silent{};        ///< ranks that never answered, ascending
-  std::vector<Culprit> culprits{};  ///< by rank; empty if none can be named
-  /// The first call in which some members have arrived and others have not; "" if there is no such
-  /// call.
+  std::vector<int> silent{};  ///< ranks that never answered, ascending
+  /// The ranks that cause the hang, ascending; empty if none can be named.
+  std::vector<Culprit> culprits{};
+  /// The op of the first call that some members of a communicator have made and others have not; ""
+  /// if there is no such call.
   std::string first_op{};
-  std::vector<int> waiting{}, absent{};  ///< ranks that have arrived there, and ranks that have not
+  /// Ranks that have made this call, and members that have not.
+  std::vector<int> waiting{}, absent{};
 
   /// Returns the findings in one sentence: "rank 2 never answered; rank 2 did not arrive at
   /// all_reduce ..., where ranks 0-1 wait".
   [[nodiscard]] std::string sentence() const;
 };
 
-/// Finds the culprits of a hang. `states` are those of the ranks that answered, in a launch of
-/// `ranks` ranks. If ranks wait for each other in a chain, only the last one in the chain is a
-/// culprit.
+/// Finds the ranks that cause a hang in a launch of `ranks` ranks. `states` are the states of those
+/// ranks that answered. If ranks wait for each other in a chain, only the last rank of the chain is
+/// named.
 [[nodiscard]] Hang find_hang(const std::vector<RankState>& states, int ranks);
 
-/// Asks every rank for its state. No collective call is used, since any rank may have ended or be
-/// stuck. Every rank sends its state to a few of the lowest ranks, each of which asks all others.
-/// The lowest of these that answers becomes the leader: it collects the states, and sends its
-/// findings to all ranks.
+/// Asks every rank for its state, which is called a poll. It makes no collective call, since any
+/// rank may have ended or be stuck. Every rank sends its state to a few of the lowest ranks, each
+/// of which asks all others for it. The lowest of them that answers is the leader: it collects the
+/// states, finds the cause, and sends its findings to all ranks.
 class RankPoll {
  public:
-  /// Collective over `world`: sets up the messages of later polls.
+  /// Collective over `world`: sets up the queue for the messages of later polls.
   explicit RankPoll(const comm::Communicator& world)
       : mail_(world), rank_(world.rank()), size_(world.size()) {}
-  /// After a poll, messages may remain that their ranks did not receive, so the queue is abandoned.
+  /// After a poll, there may be messages that nobody has received, so the queue is not freed.
   ~RankPoll() {
     if (number_ > 0) abandon();
   }
@@ -60,18 +62,21 @@ class RankPoll {
 
   /// The result of a poll.
   struct Result {
-    /// On the leader, the states of all ranks that answered. If no leader was found, the state of
-    /// this rank.
+    /// On the leader, the states of all ranks that answered. If no leader was found, only the state
+    /// of this rank.
     std::vector<RankState> states{};
     Hang hang{};      ///< valid on the leader only
-    int leader = -1;  ///< -1 if no leader sent a finding
+    int leader = -1;  ///< rank of the leader; -1 if none sent its findings
     std::string sentence{};
-    bool calm = false;  ///< true if all ranks answered, none failed, and some move or all are idle
+    /// True if there is no hang: all ranks answered, none failed, and some of them made progress
+    /// or all are idle.
+    bool calm = false;
   };
-  /// Begins a poll, or joins the poll of another rank; ends within 4 seconds. `timeout` is the time
-  /// without progress after which a rank counts as stuck. A working rank counts as moving if it
-  /// last made progress less than half of `timeout` ago. If every working rank made progress less
-  /// than `timeout` ago, all of them count as moving. Calls `meanwhile` every few milliseconds.
+  /// Begins a poll, or joins one that another rank has begun; it ends within 4 seconds. `timeout`
+  /// is the time without progress after which a rank counts as stuck. A rank that works (is not
+  /// idle) counts as moving if it last made progress less than half of `timeout` ago. If every such
+  /// rank made progress less than `timeout` ago, all of them count as moving. `meanwhile` is called
+  /// every few milliseconds.
   [[nodiscard]] Result poll(const RankState& own, units::Seconds timeout,
                             const std::function<void()>& meanwhile);
 
@@ -90,13 +95,13 @@ class RankPoll {
   comm::MessageQueue mail_;
   int rank_, size_;
   bool asked_ = false;
-  int number_ = 0;  ///< number of this poll; messages of earlier ones may still arrive
+  int number_ = 0;  ///< number of the current poll; messages of earlier polls may still arrive
 };
 
-/// Identifies a hang by the run and the point.
+/// The run, the launch and the point that hung, for the file of findings.
 struct HangOf {
   struct Point {
-    int index = -1;  ///< index in the plan of the point under way; -1 before the first
+    int index = -1;  ///< index in the plan of the point that is being measured; -1 before the first
     int left = 0;    ///< number of points that --resume would measure
   };
   std::filesystem::path run_file{};
@@ -105,14 +110,15 @@ struct HangOf {
   units::Seconds timeout{};
 };
 
-/// Writes the findings of a poll as JSON beside the run file and returns the path:
-/// "run.h5.hang.json". The file of an earlier launch is overwritten. If fewer than half of the
-/// ranks answered, the leader itself may be cut off, so the name gets its rank,
-/// "run.h5.hang-rank2.json", and does not overwrite the findings of others. Keys: `created`,
-/// `point` (index in the plan, -1 before the first), `left` (points that --resume would measure),
-/// `timeout` (seconds), `sentence`, `first_op`, `waiting`, `absent`, `silent`, `culprits` (`rank`,
-/// `what`), and `ranks`, which has the state of each rank that answered; there `more` is the number
-/// of later calls that the rank may have made. Throws base::Error if the file cannot be written.
+/// Writes the findings of a poll as JSON beside the run file, to "run.h5.hang.json", and returns
+/// the path. A file of an earlier launch is overwritten. If fewer than half of the ranks answered,
+/// the leader itself may be cut off from the others. The name then has its rank,
+/// "run.h5.hang-rank2.json", so that the findings of other leaders are not overwritten. The keys
+/// are `created`, `point` (index in the plan, -1 before the first), `left` (number of points that
+/// --resume would measure), `timeout` (seconds), `sentence`, `first_op`, `waiting`, `absent`,
+/// `silent`, `culprits` (with `rank` and `what`) and `ranks`. The last has the state of each rank
+/// that answered; in it, `more` is the number of further calls that the rank may have made. Throws
+/// base::Error if the file cannot be written.
 std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found);
 
 /// The hang that ended a job, as read from "run.h5.hang.json".
@@ -120,12 +126,12 @@ struct StoredHang {
   int point = 0;  ///< index in the plan
   std::string sentence{};
 };
-/// Reads the file next to a run file that says where the launch hung. Absent if there is no such
-/// file, if it is older than `since` (UTC time as in run files), or if no point was being measured.
+/// Reads the file of findings beside a run file. Absent if there is none, if it is older than
+/// `since` (UTC, as run files write times), or if no point was being measured.
 [[nodiscard]] std::optional<StoredHang> read_hang_file(const std::filesystem::path& run_file,
                                                        const std::string& since);
 
-/// The reason of a point that ended its job begins with this.
+/// The reason of a point begins with this text if the point hung and ended its job.
 inline constexpr std::string_view hang_prefix = "hang: ";
 
 }  // namespace isoscale::runner::watch

@@ -24,15 +24,19 @@ namespace {
 
 using base::ExitCode;
 
-constexpr units::Seconds for_launcher{2};  // time to end the other processes after one has ended
-constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};  // for MpiLimit
+// After one process has ended, the launcher gets this time to end the others.
+constexpr units::Seconds for_launcher{2};
+// Pause between two checks in MpiLimit.
+constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.value()};
-constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};  // does not wait for a signal
-/// After this time the process kills itself, even if MPI does not return.
+// With this time, a signal that has already come is taken, without waiting for one.
+constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
+/// A process that ends the job kills itself after this time, even if MPI does not return.
 constexpr std::chrono::seconds last_resort{5};
-/// The time that a process which was told to end may spend on its message, and on finishing a
-/// change of the run file: launchers kill a process one second after they told it to end.
+/// When the launcher tells a process to end, it kills the process one second later. Within this
+/// second, the process may spend these times on its message and on finishing a change of the run
+/// file.
 constexpr std::chrono::milliseconds to_say_so{100}, to_finish_file{300};
 
 void kill_self_later() {
@@ -44,9 +48,9 @@ void kill_self_later() {
 
 constexpr std::array passed_on{SIGTERM, SIGINT, SIGUSR1};
 
-/// A signal handler. Libraries may have started threads before the signals were blocked. If one of
-/// these threads gets a signal, it blocks the signal from now on and sends it to the process again,
-/// so that the thread that waits for signals gets it.
+/// Handles a signal that has come to another thread than the one that waits for signals. Libraries
+/// may have started such threads before the signals were blocked. The thread blocks the signal from
+/// now on, and sends it to the process again, so that the waiting thread gets it.
 void pass_on(int signal, siginfo_t* /*info*/, void* context) {
   sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
   kill(getpid(), signal);
@@ -113,7 +117,8 @@ HeldSignals::HeldSignals() {
 HeldSignals::~HeldSignals() { release(); }
 
 void HeldSignals::release() {
-  std::signal(wake_up(), SIG_IGN);  // no thread has to be woken up from now on
+  // The supervisor's thread has ended, so nothing needs to be woken up.
+  std::signal(wake_up(), SIG_IGN);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
@@ -218,7 +223,7 @@ void Supervisor::end_by_signal(int signal) {
     std::string text =
         fmt::format("isoscale: ended by {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
     std::error_code unknown;
-    // The file exists only after the first point has ended.
+    // The file exists only once the first point has ended.
     if (!file_.empty() && std::filesystem::exists(file_, unknown)) {
       text += fmt::format(
           "; the points that were finished are in {}; continue with: isoscale run --resume {}",
@@ -240,12 +245,13 @@ void Supervisor::poll_ranks() {
   }
   const RankPoll::Result found =
       rank_poll_->poll(own, timeout, [this] { take_signal(signal_glance); });
-  // If another rank began the poll, the time without progress of this rank continues to count.
+  // If this rank joined a poll that another rank began, its own time without progress goes on
+  // counting.
   if (!found.calm || units::Seconds{own.still} >= timeout) moved_ = comm::now();
   if (!found.calm) end_job(found);
 }
 
-/// Prints the findings of a poll on standard error, and writes them beside the run file.
+/// Prints the findings of a poll on standard error, and writes them to a file beside the run file.
 void Supervisor::tell(const RankPoll::Result& found) {
   const std::scoped_lock lock{mutex_};
   std::string doing;
@@ -270,7 +276,8 @@ void Supervisor::end_job(RankPoll::Result found) {
   const bool leads = found.leader == world_.rank();
   if (leads || found.leader < 0) tell(found);
   if (leads && world_.rank() == 0) {
-    const std::scoped_lock lock{mutex_};  // the handler cannot be replaced while it runs
+    // While the handler runs, set_abort_handler() must not replace it.
+    const std::scoped_lock lock{mutex_};
     constexpr std::chrono::seconds to_lock{1};
     if (abort_handler_ && file_mutex_.try_lock_for(to_lock)) {
       try {
@@ -281,8 +288,8 @@ void Supervisor::end_job(RankPoll::Result found) {
       }
     }
   }
-  // The leader ends the job for all ranks. The others wait for that, and end the job themselves
-  // only if the leader fails to.
+  // The leader ends the job for all ranks. Other ranks wait for this, and end the job themselves
+  // only if the leader has not done so after a while.
   constexpr std::chrono::seconds for_leader{3};
   if (!leads && found.leader >= 0) std::this_thread::sleep_for(for_leader);
   comm::Environment::abort_job(static_cast<int>(ExitCode::hang));

@@ -21,14 +21,14 @@
 
 namespace isoscale::runner::watch {
 
-/// Limits the time for the start and the end of MPI, during which no supervisor watches. If they
-/// take too long because a rank of the job is missing, the process ends with a message. SIGTERM and
-/// SIGINT, which may be blocked by then, end the process at once. One process of the launch ends
-/// two seconds before the others, so that the launcher can end those: mpirun of Open MPI 4.1 may
-/// crash or hang if all processes end at the same time.
+/// Limits how long MPI may take to start and to end, since no supervisor watches at these times. If
+/// MPI takes too long because a rank of the job is missing, the process prints a message and ends.
+/// SIGTERM and SIGINT still end the process at once, although they may already be blocked (see
+/// HeldSignals). One process of the launch ends two seconds before the others, so that the launcher
+/// can end those: mpirun of Open MPI 4.1 may crash or hang if all processes end at the same time.
 class MpiLimit {
  public:
-  /// `timeout` 0 means no limit. `is_first` is true on the process that ends first.
+  /// `timeout` 0 means no limit. `is_first` is true on the process that ends before the others.
   explicit MpiLimit(units::Seconds timeout, bool is_first = true)
       : timeout_(timeout), is_first_(is_first) {}
   ~MpiLimit() { is_over(); }
@@ -36,7 +36,7 @@ class MpiLimit {
   MpiLimit& operator=(const MpiLimit&) = delete;
 
   void starts() { watch("started"); }
-  /// Begins to limit the end of MPI; called after starts() and is_over().
+  /// Begins to limit the end of MPI. Must be called after starts() and is_over().
   void ends() { watch("ended"); }
   void is_over();
 
@@ -49,8 +49,9 @@ class MpiLimit {
   std::thread thread_;
 };
 
-/// Signals that end a run in an orderly way. They are blocked in all threads that start later, so
-/// that only the supervisor receives them. This object must be created before MPI starts threads.
+/// Holds back the signals that end a run in an orderly way. They are blocked in all threads that
+/// start later, so that only the supervisor receives them. So this object must be created before
+/// MPI starts threads.
 class HeldSignals {
  public:
   HeldSignals();
@@ -58,30 +59,31 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
   [[nodiscard]] const sigset_t& set() const { return set_; }
-  /// Returns the signal that wakes up the thread which waits for these signals.
+  /// Returns the signal with which the supervisor's thread is woken up while it waits for signals.
   [[nodiscard]] static int wake_up() { return SIGRTMIN; }
-  /// Unblocks the signals, so that they end the process as by default.
+  /// Unblocks the signals; they then have their default effect on the process.
   void release();
 
  private:
   sigset_t set_{}, before_{};
 };
 
-/// Watches a launch from a thread of its own. If the working thread, which is the main thread of
-/// the process, makes no progress, fails on one rank alone within a point, or is told to end, the
-/// supervisor ends the job.
+/// Watches a launch from its own thread. The thread that it watches, called the working thread, is
+/// the main thread of the process. The supervisor ends the job if the working thread makes no
+/// progress, if it fails within a point on this rank alone, or if the process is told to end.
 class Supervisor {
  public:
-  /// The interval at which the supervisor checks if this rank makes progress and if another rank
-  /// has begun a poll. It is long, since the supervisor may share a core with the measurement;
-  /// signals are handled at once.
+  /// The interval between two checks if this rank makes progress, and if another rank has begun a
+  /// poll. The interval is long, since the supervisor may share a core with the measurement.
+  /// Signals are handled at once all the same.
   static constexpr units::Nanoseconds look_pause{300'000'000};
 
-  /// Collective. A launch has one supervisor, which its working thread creates and uses.
+  /// Collective. The working thread creates the one supervisor of a launch and calls its functions.
   Supervisor(const comm::Communicator& world, HeldSignals& signals);
 
-  /// The working thread is watched as long as it keeps this object. If MPI allows only one thread,
-  /// nothing is watched. Afterwards signals act as by default, but SIGUSR1 has no effect.
+  /// The working thread is watched as long as it keeps an object of this class. If MPI allows only
+  /// one thread, it is not watched. Afterwards signals have their default effect, except for
+  /// SIGUSR1, which has none.
   class Watch {
    public:
     explicit Watch(Supervisor& supervisor);
@@ -93,26 +95,27 @@ class Supervisor {
     Supervisor& supervisor_;
     std::atomic<bool> is_over_{false};
     std::thread thread_;
-    std::array<struct sigaction, 3> actions_{};  ///< what signals did before, see `passed_on`
+    std::array<struct sigaction, 3> actions_{};  ///< former actions of the signals in `passed_on`
   };
 
   [[nodiscard]] Activity& activity() { return activity_; }
 
-  void set_timeout(units::Seconds timeout);  ///< 0 = no limit
+  /// Sets the time without progress that counts as a hang; 0 = no limit.
+  void set_timeout(units::Seconds timeout);
   void set_file(std::filesystem::path file);
-  /// Announces the point under way, by its index in the plan, and the number of points that
-  /// --resume would measure if it hung.
+  /// Tells the supervisor which point is being measured (its index in the plan), and how many
+  /// points --resume would measure if this one hung.
   void set_point(int index, int left);
-  /// Called while an exception from a point is handled. Ends the job if the other ranks do not know
-  /// of the exception. Returns if they do, or if nothing is watched.
+  /// Must be called while an exception from a point is handled. If the other ranks do not know of
+  /// the exception, it ends the job. It returns if they do, or if nothing is watched.
   void fail_alone();
-  /// Sets the function that rank 0 calls before a hang or a failure ends the job. It writes the
-  /// reason into the run file.
+  /// Sets the function that rank 0 calls before a hang or a failure ends the job. The function
+  /// writes the reason to the run file.
   void set_abort_handler(std::function<void(const std::string& why)> abort_handler);
-  /// Lock this mutex to change the run file. A thread that has to end the process waits until the
-  /// mutex is free, but for no longer than a second.
+  /// A thread that changes the run file must hold this mutex. A thread that has to end the process
+  /// waits for the mutex, but for no longer than a second.
   [[nodiscard]] std::timed_mutex& file_mutex() { return file_mutex_; }
-  /// True if a signal (SIGUSR1) has asked the run to end after the point under way.
+  /// True if a signal (SIGUSR1) has asked the run to end after the point that is being measured.
   [[nodiscard]] bool shall_end_soon() const { return ends_soon_.load(); }
 
  private:
@@ -120,7 +123,7 @@ class Supervisor {
   [[nodiscard]] bool stands_still();
   void take_signal(const timespec& within);
   [[noreturn]] void end_by_signal(int signal);
-  /// Polls the ranks. Returns only if the job need not end.
+  /// Asks all ranks for their states. Returns only if the job need not end.
   void poll_ranks();
   void tell(const RankPoll::Result& found);
   [[noreturn]] void end_job(RankPoll::Result found);
@@ -128,9 +131,10 @@ class Supervisor {
   const comm::Communicator& world_;
   HeldSignals& signals_;
   Activity activity_;
-  std::optional<RankPoll> rank_poll_;  ///< absent if MPI allows only one thread
+  /// Absent if MPI allows only one thread; there are then no polls.
+  std::optional<RankPoll> rank_poll_;
 
-  mutable std::mutex mutex_;  ///< guards the next four members
+  mutable std::mutex mutex_;  ///< guards the four members that follow
   units::Seconds timeout_{0};
   std::filesystem::path file_;
   HangOf::Point point_;
@@ -139,7 +143,7 @@ class Supervisor {
   std::timed_mutex file_mutex_;
   std::atomic<bool> ends_soon_{false};
   Activity::Motion motion_;
-  units::Nanoseconds moved_{};  ///< when `motion_` last changed
+  units::Nanoseconds moved_{};  ///< time of the last change of `motion_`
 };
 
 }  // namespace isoscale::runner::watch
