@@ -131,7 +131,7 @@ class RunReader {
  public:
   explicit RunReader(Accept accept) : accept_(accept) {}
 
-  /// Reads the whole run. Its warnings name files whose digest is wrong.
+  /// Reads the whole run. The run's warnings name the files whose digest is wrong.
   RunData read(const fs::path& path) {
     const hdf5::File file = open(path);
     const hdf5::Group root = file.root();
@@ -233,8 +233,8 @@ class RunReader {
   std::vector<std::string> warnings_;
 };
 
-/// Reads a run like read_run, in this process. Throws DigestNotRight before HDF5 has read the file
-/// in question.
+/// Reads a run like read_run, in this process. With Accept::digest_right, it throws DigestNotRight
+/// for a file whose digest is wrong or missing, before HDF5 reads the file.
 RunData read_here(const fs::path& path, Accept accept) {
   try {
     return RunReader{accept}.read(path);
@@ -302,7 +302,7 @@ base::Limits limits_for(const fs::path& path) {
   return {.memory = memory, .cpu_time = cpu_time, .wall_time = slow_disk + 10 * cpu_time};
 }
 
-/// Writes all of a run to one new file.
+/// Writes a whole run, with the points of its part files, to one new file.
 void write_copy(const TemporaryFile& copy, const RunData& run) {
   hdf5::File::create(copy.path()).change_and_close([&](hdf5::Group& root) {
     put_marks(root, format_name);
@@ -332,7 +332,7 @@ std::string read_and_copy(const fs::path& path, const TemporaryFile& copy) noexc
                            ended));
 }
 
-/// Calls base::answer_within(); its error names the file if the process cannot be started.
+/// Calls base::answer_within(). If the process cannot be started, the error names the file `path`.
 base::Answer answer_apart(const fs::path& path, const base::Limits& limits,
                           const std::function<std::string()>& answer) {
   try {

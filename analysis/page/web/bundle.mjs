@@ -14,8 +14,8 @@ const esbuild = createRequire(path.resolve(packages, "package.json"))("esbuild")
 
 const inPackages = (name) => path.resolve(packages, "node_modules", name);
 
-// Returns the licence notices of the other projects whose code the page contains. The notice of ECharts is added here, since
-// the bundler drops its comments; it links to the full licence.
+// Returns the licence notices of other projects whose code the page contains. For ECharts, a notice
+// with a link to the full licence is added here, since the bundler drops the comments of ECharts.
 async function notices() {
   const text = (name) => readFile(inPackages(name), "utf8");
   const parts = [
@@ -37,6 +37,6 @@ async function bundled(entry, banner = {}) {
 
 const template = await readFile(path.join(sources, "page.html"), "utf8");
 const style = await bundled("style.css");
-// A script must not contain "</script", which would end it.
+// A script in a page must not contain "</script", which would end it.
 const script = (await bundled("main.js", { js: await notices() })).replaceAll("</script", "<\\/script");
 await writeFile(target, template.replace("/* style */", () => style).replace("/* script */", () => script));
