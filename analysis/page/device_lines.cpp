@@ -35,8 +35,8 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-using Device =
-    std::pair<int, std::string>;  ///< rank that sampled the device, and the device's name
+/// A device: the rank that sampled it, and the device's name.
+using Device = std::pair<int, std::string>;
 
 /// Maps each quantity (its place by place_of(), and its name) to its series, one for each device.
 using ByQuantity = std::map<std::pair<std::size_t, std::string>, std::vector<const DeviceSeries*>>;

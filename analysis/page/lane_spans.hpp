@@ -20,8 +20,8 @@ namespace isoscale::analysis::page {
 /// A traced step, with those of its traces that can be used.
 struct LaneStep {
   std::uint32_t step = 0;  ///< number among all steps of the point
-  std::vector<const timeline::StepTrace*>
-      of;                     ///< trace of each rank; null if there is none; not owned
+  /// The trace of each rank; null if there is none. Not owned.
+  std::vector<const timeline::StepTrace*> of;
   units::Nanoseconds length;  ///< time of the slowest rank
 
   [[nodiscard]] std::size_t traced() const;
@@ -85,8 +85,8 @@ struct LaneIdle {
 struct LaneTotals {
   units::Nanoseconds step, compute, copies;
   units::Nanoseconds exposed;  ///< only communication runs
-  units::Nanoseconds
-      gap;  ///< nothing runs, including the time before the first op and after the last
+  /// Time in which nothing runs, including that before the first op and after the last.
+  units::Nanoseconds gap;
 };
 /// The idle times of a rank's step, sorted by their begin, and the totals by activity. The totals
 /// are exact if no span was merged or left out.

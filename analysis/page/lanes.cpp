@@ -22,8 +22,8 @@ using Json = nlohmann::ordered_json;
 using timeline::Interval;
 using units::Nanoseconds;
 
-constexpr std::int64_t pixels =
-    2000;  ///< width of a wide timeline; times shorter than a pixel are not visible
+/// The width of a wide timeline in pixels. Times shorter than a pixel are not visible.
+constexpr std::int64_t pixels = 2000;
 
 /// The lane of one rank.
 struct Lane {
@@ -122,8 +122,8 @@ void thin_out(LaneSet& set, std::size_t most) {
     for (Lane& lane : set.lanes) lane.spans = merged(lane.spans, alike, tolerance, enough);
   };
   merge(Alike::same_kind, pixel, set.length);
-  constexpr std::int64_t widest =
-      64;  // pixels; longer merged spans of several kinds would hide too much
+  // In pixels. Longer merged spans of several kinds would hide too much.
+  constexpr std::int64_t widest = 64;
   for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
     merge(Alike::any_kind, pixel * width, pixel * width);
   }

@@ -98,9 +98,10 @@ struct Inference {
   std::optional<statistics::Estimate> tpot{};
   std::optional<double> tokens_per_second{};  ///< replicas x batch / tpot, in decode
   std::optional<double> tokens_per_second_per_rank{};
-  bool on_frontier = false;  ///< no other entry is at least as good in both tpot and throughput per
-                             ///< rank, and better in one
-  std::string failure{};     ///< why a value is missing; "" if none is
+  /// True if no other entry dominates this one: none is at least as good in time per token and in
+  /// throughput per rank, and better in one of them.
+  bool on_frontier = false;
+  std::string failure{};  ///< why a value is missing; "" if none is
 };
 
 [[nodiscard]] Metrics<Inference> inference_metrics();

@@ -69,8 +69,8 @@ std::string interval(const PointReport& point) {
 std::string interval_text(const statistics::Located& at) {
   if (!at.lower || !at.upper || !(at.value > 0)) return std::string{undefined};
   constexpr double alike = 1.2;  // the longer side is at most 1.2 times the shorter
-  constexpr double narrow =
-      0.01;  // up to this relative width of the wider side, only the mean of both is shown
+  // If neither side is wider than this, relative to the value, only the mean of both is shown.
+  constexpr double narrow = 0.01;
   const double below = 1 - *at.lower / at.value, above = *at.upper / at.value - 1;
   const double wider = std::max(below, above);
   if (wider <= narrow || wider <= alike * std::min(below, above)) {

@@ -22,7 +22,8 @@ constexpr std::array<std::string_view, section_count> section_names{
     "phases",   "layers",    "soak",       "nodes",       "devices", "findings",
     "warnings", "preflight", "rows",       "calibration", "legend"};
 
-constexpr std::size_t gutter = 2;  ///< characters of an indent, and between two columns of a table
+/// The number of blanks in an indent, and between two columns of a table.
+constexpr std::size_t gutter = 2;
 constexpr std::size_t narrowest = 5;  ///< a cell is not shortened below this number of characters
 
 enum class Intervals : std::uint8_t { shown, left_out };

@@ -163,8 +163,8 @@ inline constexpr unsigned everywhere = in_text | in_csv | in_compare | in_page;
 /// description.
 template <class Item>
 struct Metric {
-  std::string_view
-      key;  ///< for programs: "step_time"; a key that begins with "~" is only for people
+  /// For programs: "step_time". A key that begins with "~" is only for people.
+  std::string_view key;
   std::string_view heading;  ///< for people: "step time"
   Unit unit = Unit::text;
   Value (*value)(const Item&) = nullptr;  ///< in SI units; null: see stored_value()

@@ -23,8 +23,8 @@
 namespace isoscale::analysis::render {
 namespace {
 
-constexpr std::size_t most_columns =
-    6;  ///< most launches for which a table shows the times of each
+/// If there are more launches, no table shows the step times of each.
+constexpr std::size_t most_columns = 6;
 
 using Numbers = std::set<std::size_t>;
 

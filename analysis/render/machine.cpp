@@ -60,8 +60,8 @@ std::string lines_of(const CheckResult& result, std::size_t width) {
 /// Lists the checks whose result is not_checked, grouped by reason, since on most machines many
 /// have the same reason.
 std::string render_not_checked(std::span<const CheckResult> results) {
-  constexpr std::size_t indent = 4,
-                        most_columns = 110;  // columns of the lines with the names of checks
+  // The indent and the width, in characters, of lines with names of checks.
+  constexpr std::size_t indent = 4, most_columns = 110;
   std::vector<const CheckResult*> not_checked = pointers_to(results);
   std::erase_if(not_checked, [](auto* at) { return at->verdict != Verdict::not_checked; });
   std::string text;

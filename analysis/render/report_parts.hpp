@@ -29,17 +29,17 @@ namespace isoscale::analysis::render {
 /// Returns the meanings of the summary's columns; empty if the summary has no tables.
 [[nodiscard]] Document summary_legend(const RunReport& run);
 
-inline constexpr std::size_t most_summary_rows =
-    16;  ///< limit for each of the two tables, curves and micro-benchmarks
+/// The tables of curves and of micro-benchmarks have at most so many rows each.
+inline constexpr std::size_t most_summary_rows = 16;
 
 struct CurvesSummary {
   std::string sentence;  ///< a sentence on the efficiencies; "" if there is no curve
-  std::string
-      common;  ///< the parts that the titles of all curves share: "tiny, f32, strong scaling"
+  /// The parts that the titles of all curves share: "tiny, f32, strong scaling".
+  std::string common;
   DocumentTable table;       ///< a row for each curve, at most most_summary_rows
   std::size_t left_out = 0;  ///< curves without a row
-  std::map<std::string, std::string>
-      names;  ///< short names of curves, by title: "dp", "dp, bucket=1MiB"
+  /// Short names of curves, by title: "dp", "dp, bucket=1MiB".
+  std::map<std::string, std::string> names;
 };
 /// Returns a table with a row for each curve, which shows one point: the largest without a label,
 /// if there is one, else the largest (telling_point()). The row shows the baseline only if the

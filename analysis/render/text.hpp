@@ -75,7 +75,8 @@ struct Column {
 
 struct Row {
   std::vector<std::string> cells;  ///< cells beyond the list are empty
-  std::string tail{};  ///< a text after the last cell, which may extend over the remaining columns
+  /// A text after the last cell, which may extend over the remaining columns.
+  std::string tail{};
 };
 
 struct TitledTable {

@@ -80,8 +80,8 @@ DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t
 /// 258 bytes takes at least 2 bits.
 constexpr hsize_t most_unpacked = 1032;
 
-constexpr hssize_t most_codes =
-    256;  ///< limit on the meanings of a dataset's codes, which are stored in one byte
+/// A dataset has at most 256 codes, since a code is stored in one byte.
+constexpr hssize_t most_codes = 256;
 
 /// A dataset that can be read safely: it exists, has the right kind and rank, and claims no more
 /// data than its storage can hold.

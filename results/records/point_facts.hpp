@@ -91,8 +91,8 @@ struct NodeUse {
   int fewest = 0, most = 0;  ///< least and most ranks of the point on one of its nodes
   int most_of_launch = 0;    ///< most ranks of the launch on any node
   bool fills_node = false;   ///< the point has all ranks of the launch on its one node
-  std::map<mesh::Axis, mesh::Reach>
-      axes{};  ///< the axes with several ranks, and if their groups span nodes
+  /// For each axis with several ranks, the way in which its groups lie on nodes.
+  std::map<mesh::Axis, mesh::Reach> axes{};
 
   bool operator==(const NodeUse&) const = default;
 };

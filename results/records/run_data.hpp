@@ -115,15 +115,16 @@ struct PointData {
   std::string verification;      ///< what was compared, and the error found
 
   std::string throughput_unit;  ///< "tokens/s"
-  double work_per_step = 0;     ///< tokens per step on all ranks, or the unit of throughput_unit
+  /// The work of one step on all ranks, in the unit that `throughput_unit` has per second.
+  double work_per_step = 0;
   std::vector<double> flop_of_rank;    ///< FLOP of one step, per rank
   std::vector<double> memory_of_rank;  ///< bytes per rank, including the executor's work space
-  std::vector<double> host_memory_of_rank{};  ///< part of memory_of_rank in pinned and pageable
-                                              ///< host buffers; empty: not known
-  double communicator_creation = 0;           ///< seconds, slowest rank
-  std::vector<int> peak_live_microbatches;    ///< per rank
-  std::vector<int> world_rank;                ///< per rank of the point
-  bool folded = false;                        ///< the executor folded all streams into one
+  /// The part of memory_of_rank in pinned and pageable host buffers; empty if it is not known.
+  std::vector<double> host_memory_of_rank{};
+  double communicator_creation = 0;         ///< seconds, slowest rank
+  std::vector<int> peak_live_microbatches;  ///< per rank
+  std::vector<int> world_rank;              ///< per rank of the point
+  bool folded = false;                      ///< the executor folded all streams into one
   std::string folded_reason;
   std::string graph = "off";             ///< "on": steps were played as one captured graph
   std::vector<GemmChoice> gemm_choices;  ///< empty if the executor does not choose

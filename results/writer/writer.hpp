@@ -87,11 +87,11 @@ class RunWriter {
   settings::IfExists if_exists_;
   std::uint64_t part_limit_;  ///< bytes
   std::set<int> committed_;   ///< indices of points in the file
-  std::map<int, std::filesystem::path>
-      outdated_parts_;  ///< part files of points that are measured anew, by index
+  /// The part files of points that are measured anew, by the index of the point.
+  std::map<int, std::filesystem::path> outdated_parts_;
   std::optional<std::string> replaced_id_;  ///< id of the run that the first commit replaces
-  Descriptor
-      published_;  ///< the file published last, open even if its name now refers to another file
+  /// The file published last, open even if its name now refers to another file.
+  Descriptor published_;
   Descriptor replaced_;  ///< the lock of the file that the first commit replaces
   /// The file that this writer may replace: the one published last, or the existing file before the
   /// first commit.

@@ -27,8 +27,8 @@ struct Given {
 struct Choices {
   std::map<std::string, Given, std::less<>> values;   ///< values of run options, by long name
   std::map<std::string, Given, std::less<>> options;  ///< workload options, by key
-  std::optional<workloads::Model>
-      model;  ///< a model given as a table; `values` has the place where it was given
+  /// A model given as a table; `values` has the place where it was given.
+  std::optional<workloads::Model> model;
 
   [[nodiscard]] const Given* find(std::string_view option) const;
 };
@@ -38,8 +38,8 @@ struct Layer {
   std::vector<Choices> experiments;
   std::string description;     ///< description of a suite, for people
   std::optional<GpuWork> gpu;  ///< work that a suite has for GPUs
-  std::string
-      recorded_suite;  ///< the suite that an earlier run recorded in its run file; "" = none
+  /// The suite that an earlier run recorded in its run file; "" = none.
+  std::string recorded_suite;
   std::string recorded_command_line;
 };
 

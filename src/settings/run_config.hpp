@@ -58,8 +58,8 @@ enum class Mode : std::uint8_t { measure, dry_run };
 /// experiments.
 struct Experiment {
   std::string workload;
-  workloads::Request
-      base;            ///< the request for one rank; its options are as the user gave them, checked
+  /// The request for one rank. Its options are as the user gave them, and have been checked.
+  workloads::Request base;
   mesh::Request mesh;  ///< axes that the user named; empty = the workload's usual mesh
   workloads::Scaling scaling = workloads::Scaling::strong;
   mesh::Placement placement = mesh::Placement::packed;
@@ -93,10 +93,12 @@ struct RunConfig {
   Verbosity verbosity = Verbosity::normal;
   std::string gpu_bind{automatic_gpu_bind};  ///< "auto", or GPUs by local rank: parse_gpu_bind()
 
-  double precision = 0.01;  ///< the measurement stops at this relative half-width of the interval
+  /// The measurement stops at this relative half-width of the interval.
+  double precision = 0.01;
   units::Seconds max_time{30};           ///< per point
   std::optional<units::Seconds> soak{};  ///< time to replay each point's step; absent = no replays
-  units::Seconds timeout{120};  ///< time without progress that is a hang; 0 = any is allowed
+  /// A point without progress for this time counts as hung; 0 = no point does.
+  units::Seconds timeout{120};
   std::optional<units::Seconds> budget;  ///< for the whole run; absent = unlimited
   int trace_steps = 4;                   ///< steps per point whose spans are kept
   int trace_ranks = 64;                  ///< ranks whose spans are kept
@@ -114,8 +116,8 @@ struct RunConfig {
   /// `verbosity` have an effect.
   std::filesystem::path resume;
   Retry retry = Retry::failed;
-  std::string
-      on;  ///< data sheet that gives the times of a dry run, a name or a file; "" = usual rates
+  /// The data sheet (a name or a file) that gives the times of a dry run; "" = usual rates.
+  std::string on;
   std::string command_line;  ///< the command line that was typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
   /// Set if a suite has work for GPUs and the user chose no model, element type or workload option.
@@ -172,7 +174,8 @@ struct PredictCommand {
   std::optional<workloads::Model> model;  ///< absent = that of the run
   std::string model_source{};             ///< the value of --model; "" = not given
   std::string network{};                  ///< sheet or run that replaces the network; "" = none
-  std::string software{};  ///< software profile that replaces the data sheet's; "" = none
+  /// The software profile that replaces the data sheet's; "" = none.
+  std::string software{};
   std::optional<program::Precision> precision;  ///< absent = that of the run; bf16 for a sheet
   std::optional<workloads::Scaling> scaling;    ///< absent = that of the run; strong for a sheet
   mesh::Request mesh;  ///< axes that the user named; empty = the run's, or the natural mesh
