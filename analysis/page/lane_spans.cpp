@@ -106,7 +106,7 @@ std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
                 return breakdown.caused.of_rank.at(static_cast<std::size_t>(breakdown.ranks[i]));
               }),
       most);
-  // The lanes that are left are spread evenly over the ranks of the point.
+  // The ranks of the remaining lanes are spread evenly over the ranks of the point.
   const int others = static_cast<int>(most);
   for (int i = 0; i < others; ++i) add(i * data.ranks / others, most);
   for (int rank = 0; rank < data.ranks && ranks.size() < most; ++rank) add(rank, most);

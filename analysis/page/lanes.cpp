@@ -96,7 +96,7 @@ int row_of(const LaneIdle& /*idle*/) { return 0; }
 template <class Item>
 void sample(std::vector<Item>& items, const Interval& step, std::size_t stretches) {
   const auto length = [](const Item& item) { return time_of(item).end - time_of(item).begin; };
-  // In a damaged file, a step may have length 0, or so many streams that `stretches` is 0.
+  // In a damaged file, a step may have length 0, or a lane so many streams that `stretches` is 0.
   const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(1, stretches));
   const std::int64_t of_part = std::max<std::int64_t>(1, (step.end - step.begin).value() / parts);
   const auto part = [&](const Item& item) {

@@ -164,8 +164,8 @@ std::vector<DetailedPoint> detailed_points(const merge::Report& report) {
 
 DetailLimits limits_within(const results::PointData& point, std::size_t bytes) {
   const std::size_t quarter = bytes / 4;
-  // Each limit is computed from the bytes that one step, span, row, cell, line or sample takes.
-  // These are estimates.
+  // Each limit is computed from an estimate of the bytes that one step, span, row, cell, line or
+  // sample takes.
   constexpr std::size_t step = 25, span = 50, row = 256, cell = 8, line = 6000, sample = 40;
   constexpr std::size_t spans_of_lane = 125;
   const DetailLimits most;

@@ -84,7 +84,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - kind[]: its StepKind
 /// - every: consecutive steps for one entry of each kind
 /// - quantiles[101]: quantiles of the measured steps' times, from 0 to 100%, linear between order
-/// statistics; null if there are no measured steps
+///   statistics; null if there are no measured steps
 [[nodiscard]] nlohmann::ordered_json step_series(const results::PointData& point, std::size_t most);
 
 /// Returns the times of a point's ranks as JSON, with a row for each rank, sorted by host and by
@@ -95,7 +95,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - rank[], world_rank[] (MPI's), host[] (index into hosts), by row
 /// - step[]: median seconds of the rank's measured steps
 /// - wait[] ... other[], caused_wait[]: seconds; null if the rank was not traced or the time is not
-/// known
+///   known
 /// - traced: number of traced ranks
 /// - median{}: median over all ranks, for each of the lists of times
 /// - cells: step times by rank and step; null for a single rank or without measured steps; else
@@ -103,7 +103,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 ///   - every: number of measured steps in a column
 ///   - steps: number of measured steps
 ///   - time[row][column]: the rank's step time relative to the median of all ranks in that step,
-/// minus 1; of the steps in a column, the value that is largest in magnitude
+///     minus 1; of the steps in a column, the value that is largest in magnitude
 [[nodiscard]] nlohmann::ordered_json rank_map(std::span<const results::RankFacts> facts,
                                               const PointReport& point, const DetailLimits& limits);
 
@@ -117,13 +117,13 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - step_time: seconds of the slowest rank
 /// - ops[], phases[], lanes[]: names of kinds of ops and of phases, and one object for each lane
 /// - spans{}, idle{}: a list for each column; times are nanoseconds after the start of the drawn
-/// time
+///   time
 /// - merged: number of spans that were merged into others
 /// - merged_gaps: nanoseconds between these
 /// - spans_left_out: number of shorter spans that are not drawn
 /// - totals{}: LaneTotals of each lane in nanoseconds, over all spans
 /// - breakdown{}: seconds, means over the ranks of the lanes and all traced steps that count; null
-/// if not known; wait_known and bubble_known are as in BreakdownResult
+///   if not known; wait_known and bubble_known are as in BreakdownResult
 /// - left_out: number of traced ranks without a lane
 /// An op's kind is a name of program::OpKind. Merged ops of several kinds are "compute", "copies",
 /// "communication", or "mixed" if they are of more than one of these.

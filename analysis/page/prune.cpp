@@ -65,7 +65,8 @@ Json kind_json(const Json& text, const Json& number, const std::vector<int>& ran
           {"more_hosts", hosts.size() - named.size()}, {"text", text},          {"number", number}};
 }
 
-/// Returns the rank and the host of each rank, as one array for each key.
+/// Returns the rank and the host of each rank (at most most_places ranks), as one array for each
+/// key.
 Json places_of(const Json& ranks) {
   Json places{{"rank", Json::array()}, {"host", Json::array()}};
   for (std::size_t i = 0; i < std::min(ranks.size(), most_places); ++i) {

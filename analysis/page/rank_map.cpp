@@ -67,8 +67,8 @@ std::vector<double> median_of_rank(const PointData& point, const std::vector<std
 /// One value for each rank of the point, usually seconds; NaN if it is not known.
 using OfRank = std::vector<double>;
 
-/// Returns `value_of` for each traced rank, which takes the rank's index in the breakdown; NaN for
-/// other ranks.
+/// Returns the values of all ranks: value_of(i) for the i-th traced rank of the breakdown, and NaN
+/// for the others.
 template <class ValueOf>
 OfRank traced(const PointReport& point, const ValueOf& value_of) {
   OfRank values(static_cast<std::size_t>(point.data->ranks),

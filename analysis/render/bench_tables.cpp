@@ -142,7 +142,7 @@ std::string three_digits(double value) {
 struct Quantity {
   const char* title;
   std::optional<double> microbench::PairReport::*value;
-  double unit;  ///< the unit of the cells as a number of SI units
+  double unit;  ///< the cells' unit in SI units, such as 1e-6 for us
 };
 
 std::vector<DocumentTable> matrices(const PointReport& point) {

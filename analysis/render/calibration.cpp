@@ -17,7 +17,8 @@
 #include "base/text.hpp"
 #include "results/records/layout.hpp"
 
-/// Writes the calibration: what was fitted to the rows of micro-benchmarks.
+/// Writes the calibration of a run: the curves and rates that were fitted to the rows of
+/// micro-benchmarks.
 namespace isoscale::analysis::render {
 namespace {
 

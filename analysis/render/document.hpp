@@ -154,8 +154,7 @@ void append(Facts& facts, Facts more);
 
 /// Outputs have lists of the metrics that they show; the word "..." in a list stands for further
 /// metrics. A metric's member `shown` says in which of these outputs "..." includes it, for example
-/// `in_text
-///  in_csv`. JSON shows every metric that is not only for people.
+/// `in_text | in_csv`. JSON shows every metric that is not only for people.
 inline constexpr unsigned in_text = 1, in_csv = 2, in_compare = 4, in_page = 8;
 inline constexpr unsigned everywhere = in_text | in_csv | in_compare | in_page;
 
@@ -242,8 +241,8 @@ struct OtherColumn {
 
 /// Returns a table with a row for each item. It has a column for each metric or other column that
 /// `keys` names and for which at least one item has a value; an empty `keys` names all metrics with
-/// a heading. The columns before "
-/// " in `keys` identify a row. An item may be null; its row is then empty.
+/// a heading. The columns before "|" in `keys` identify a row. An item may be null; its row is then
+/// empty.
 template <class Item>
 [[nodiscard]] DocumentTable table_of(std::type_identity_t<Metrics<Item>> metrics,
                                      const std::vector<const Item*>& items, std::string_view keys,

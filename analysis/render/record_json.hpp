@@ -37,8 +37,9 @@ nlohmann::ordered_json field_json(const Record& record, const results::Table<Mem
   return list_json(field.member(record), [](const auto& row) { return record_json(row); });
 }
 
-/// Writes a list within a row, whose fields have names with a common prefix. The list whose offsets
-/// are called `sample_begin` gets the key `samples`, and its entries have keys without `sample_`.
+/// Writes a list in each row of a table (results::Lists). The dataset of its offsets is named with
+/// a prefix, such as sample_begin; the list then has the key `samples`, and the keys of its entries
+/// lack the prefix sample_.
 template <class Record, class List, class Fields>
 nlohmann::ordered_json field_json(const Record& record, const results::Lists<List, Fields>& field) {
   const std::string_view name = field.name;

@@ -172,7 +172,7 @@ void add_pairs(const PointReport& point, Facts& facts) {
 }
 
 /// Adds the range of GPU clocks over the rows, the reasons why clocks were lowered, and the number
-/// of late repetitions (plays): those in which the GPU waited for the host's launches.
+/// of late repetitions (plays), whose times include the time in which the host launched ops.
 void add_gpus(const PointReport& point, Facts& facts) {
   std::vector<double> clocks;
   std::map<std::string_view, std::size_t> held;  // number of rows by reason

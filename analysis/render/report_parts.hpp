@@ -41,17 +41,17 @@ struct CurvesSummary {
   /// Short names of curves, by title: "dp", "dp, bucket=1MiB".
   std::map<std::string, std::string> names;
 };
-/// Returns a table with a row for each curve, which shows one point: the largest without a label,
-/// if there is one, else the largest (telling_point()). The row shows the baseline only if the
-/// curve has no other point.
+/// Returns a table with a row for each curve, which shows the point that telling_point() chooses:
+/// the largest one without a label, if there is one. The row shows the baseline only if the curve
+/// has no other point.
 [[nodiscard]] CurvesSummary summarise_curves(const merge::Report& report);
 
 struct BenchesSummary {
   DocumentTable table;  ///< at most most_summary_rows
   std::size_t left_out = 0;
 };
-/// Returns the main figures of each micro-benchmark, from one of its points: the one with most
-/// ranks among those without a label, if there are any, else among all (telling_point()).
+/// Returns the main figures of each micro-benchmark, from the point that telling_point() chooses:
+/// the one with the most ranks without a label, if there is one.
 [[nodiscard]] BenchesSummary summarise_benches(const merge::Report& report);
 
 /// These functions return the meanings of the columns of the tables of curves and of

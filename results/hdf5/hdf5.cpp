@@ -44,7 +44,7 @@ std::string error_stack() {
 /// closed earlier; the handles here are closed by then.
 void silence() {
   static const herr_t left_alone = H5dont_atexit();
-  static_cast<void>(left_alone);  // fails if other code has used HDF5
+  static_cast<void>(left_alone);  // ignored: it fails if other code has used HDF5
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
@@ -242,7 +242,8 @@ bool File::has_signature(const std::filesystem::path& path) {
     file.read(found.data(), found.size());
     if (file.good() && std::string_view{found.data(), found.size()} == signature) return true;
   }
-  return has_digest_mark(path);  // or a file cut off in its digest block
+  // A file that was cut off within its digest block counts as a run file, too.
+  return has_digest_mark(path);
 }
 
 Group File::root() const { return Group{GroupId{check(H5Gopen2(id_.get(), "/", H5P_DEFAULT))}}; }

@@ -334,7 +334,8 @@ fs::path part_path(const fs::path& run_file, int index) {
 std::vector<fs::path> existing_parts(const fs::path& run_file) {
   const std::string prefix = stem_of(run_file) + ".part";
   std::vector<fs::path> parts = base::entries_of(run_file.parent_path(), prefix);
-  const std::regex index{R"(\d{4,}(-\d+)?\.h5)"};  // -2, -3, ...: if the name was taken
+  // The names end in the index of the point and, if such a name was taken, in -2, -3, ...
+  const std::regex index{R"(\d{4,}(-\d+)?\.h5)"};
   std::erase_if(parts, [&](const fs::path& entry) {
     return !std::regex_match(entry.filename().string().substr(prefix.size()), index);
   });

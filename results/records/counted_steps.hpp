@@ -14,8 +14,8 @@
 /// its interval.
 namespace isoscale::results {
 
-/// A block is a series of consecutive steps that are all traced or all untraced. The struct holds
-/// the steps of the block that count; its first step starts from idle ranks and does not.
+/// One block: consecutive steps that are all traced or all untraced. The first step of a block
+/// starts from idle ranks, so it does not count. `times` holds the steps that count.
 struct StepBlock {
   enum class Kind : std::uint8_t { untraced, traced } kind = Kind::untraced;
   std::vector<double> times{};  ///< seconds, slowest rank

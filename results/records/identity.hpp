@@ -64,8 +64,8 @@ inline constexpr auto rank_fields =
 /// threads they have. False for all others, including variables that only select devices or control
 /// logging.
 [[nodiscard]] bool bears_on_times(std::string_view variable);
-/// False for variables that only select devices or control logging: a launch that continues a run
-/// may have other values for them.
+/// False for variables for which a launch that continues a run may have another value, such as
+/// NCCL_DEBUG, which controls logging, and CUDA_VISIBLE_DEVICES, which selects devices.
 [[nodiscard]] bool must_match_when_resumed(std::string_view variable);
 
 /// A field in which two runs differ, and its value in each of them.

@@ -55,9 +55,8 @@ const resized = new ResizeObserver((entries) => {
   for (const { target } of entries) charts[target.dataset.chart]?.resize();
 });
 
-/** Returns the text with each "{name
- * ", which would begin a style of ECharts's rich text, made harmless by an invisible character
- * after the brace. */
+/** Returns the text with each "{name|", which would begin a style of ECharts's rich text, made
+ * harmless by an invisible character after the brace. */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
 /** Replaces the control characters that XML does not allow, even if they are escaped. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");

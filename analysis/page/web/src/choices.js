@@ -34,8 +34,8 @@ function apply() {
   for (const listener of onTheme) listener();
 }
 
-/** Switches to the theme that follows in the order auto, light, dark, auto; returns the new theme.
- */
+/** Switches to the theme that follows in the order auto, light, dark, auto; returns the new
+ * theme. */
 export function nextTheme() {
   themeChoice = themes[(themes.indexOf(themeChoice) + 1) % themes.length];
   apply();

@@ -59,8 +59,8 @@ function ofLaunches(report, point) {
   return viewOf(point, { ...own, ...Object.fromEntries(joinedKeys.map((key) => [key, point[key]])) }, runIndex);
 }
 
-/** Returns the titles without the parts that all of them share, if the rest still tells them apart.
- */
+/** Returns the titles without the parts that all of them share, if the rest still tells them
+ * apart. */
 export function shortTitles(titles) {
   const parts = titles.map((title) => title.split(", "));
   const shared = parts[0]?.filter((part) => parts.every((of) => of.includes(part))) ?? [];

@@ -45,8 +45,8 @@ function tipOf(bar) {
     ...partNames.map((name) => line(name, bar.parts?.[name])), line(hidden, bar.hidden), bar.tip);
 }
 
-/** The columns of a table for the parts of bars, all in seconds; the items of the table are bars.
- */
+/** The columns of a table for the parts of bars, all in seconds; the items of the table are
+ * bars. */
 export const partColumns = columns("part", ...partNames.map((name) => `${name}=parts.${name}`), `${hidden}:seconds=hidden`);
 
 /** Describes a chart of bars. It takes a chart's description without `option`, and the following.

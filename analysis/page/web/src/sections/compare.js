@@ -226,8 +226,8 @@ function stepsTip({ curves }, { curve_index: curve, side, against, ranks }) {
   return lined(...[against, side].map((name) => timeTip(`${name}: step`, pointOf(name).step_time)), meshTip(pointOf(side).mesh));
 }
 
-/** Draws the differences of one verdict with their intervals. `own` lists them as {at, row, ends}.
- */
+/** Draws the differences of one verdict with their intervals. `own` lists them as {at, row,
+ * ends}. */
 function seriesOf(verdict, own, colours, markLines) {
   const [name, symbol] = verdicts[verdict] ?? verdicts["one launch"];
   const colour = colours[name];

@@ -36,8 +36,8 @@ function speedupChart(curves) {
   };
 }
 
-/** Describes one chart for each unit of throughput, since tokens and samples cannot share an axis.
- */
+/** Describes one chart for each unit of throughput, since tokens and samples cannot share an
+ * axis. */
 function throughputCharts(curves) {
   const units = [...new Set(curves.flatMap((curve) => curve.points.map((point) => point.unit)))];
   return units.map((unit, i) => ({

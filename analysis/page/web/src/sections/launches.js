@@ -89,8 +89,8 @@ const itemsOf = (run, found) => found.flatMap(({ step_time: { median }, launches
   }));
 });
 
-/** Describes the chart of each launch's median step time relative to the median over all launches.
- */
+/** Describes the chart of each launch's median step time relative to the median over all
+ * launches. */
 function spreadChart(report, found) {
   const places = found.map(({ curve, ranks }) => `${curve}, ${rankCount(ranks)}`);
   return linesChart({

@@ -206,8 +206,8 @@ function candidates(best, unit) {
   };
 }
 
-/** Returns the heading above the best candidates: the number that was searched, and the rank count.
- */
+/** Returns the heading above the best candidates: the number that was searched, and the rank
+ * count. */
 export function bestHeading({ prediction: { best, searched } }) {
   const ranks = Object.values(best[0].mesh).reduce((product, extent) => product * extent, 1);
   return `The best of ${searched} meshes and options, on ${ranks} ranks`;

@@ -105,8 +105,8 @@ const quantities = ["step", "compute", "copies", "transfer", "wait", "bubble", "
 const rowTitle = (map, row) => `rank ${map.world_rank[row]} on ${map.hosts[map.host[row]]}`;
 
 /** Returns the quantities of a rank map: {title, absolute, seconds[], value[]}, where [] has an
- * entry for each row. A value is the deviation from the median rank as a share of the median step.
- */
+ * entry for each row. A value is the deviation from the median rank as a share of the median
+ * step. */
 function deviations(map) {
   const reference = map.median.step;
   return quantities.filter((key) => map[key]?.some(known)).map((key) => {
@@ -135,8 +135,8 @@ const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
 /** Describes a heat map with a row for each rank. It takes a chart's description without `option`,
  * and the following. values: [column][row]. xAxis. ends: words for the ends of the scale. places:
  * decimal places of the values at these ends. tip(column, row, value) returns a tooltip's text.
- * cells: a function of the colours and the end of the scale that returns settings for heatCells().
- */
+ * cells: a function of the colours and the end of the scale that returns settings for
+ * heatCells(). */
 function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () => ({}), numbers, note, ...spec }) {
   const items = values.flatMap((of, x) => of.flatMap((value, y) => (known(value) ? [[x, y, value]] : [])));
   const most = reach(items.map((item) => item[2]), 0.01);

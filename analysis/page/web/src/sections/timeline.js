@@ -15,8 +15,8 @@ const copies = new Set(["copy", "cast", "advise", "copies"]);
 const isCommunication = (op) => communication.has(op);
 const isDark = (colours) => colours.name === "dark";
 
-/** Returns the colour of a microbatch: its hue runs from blue over green to violet with the index.
- */
+/** Returns the colour of a microbatch: its hue runs from blue over green to violet with the
+ * index. */
 function hue(colours, phase, index = 0, count = 1) {
   const degrees = (212 + (300 * index) / Math.max(count, 1)) % 360;
   const [forward, backward] = isDark(colours) ? [62, 42] : [46, 70];
