@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 //
-// `node bundle.mjs PACKAGES PAGE.html` makes one page, with its script and style, from src/. PACKAGES is a folder with
-// node_modules.
+// `node bundle.mjs PACKAGES PAGE.html` makes the page, with its script and its style, from the
+// files in src/. PACKAGES is a folder that contains node_modules.
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";

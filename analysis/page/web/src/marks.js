@@ -14,7 +14,8 @@ const symbols = [
   "path://M5,0L6.5,3.4L10,3.8L7.4,6.3L8.1,10L5,8.1L1.9,10L2.6,6.3L0,3.8L3.5,3.4Z", // a star
 ];
 
-/** Returns black or white, whichever is easier to read on a colour (relative luminance of WCAG 2). */
+/** Returns black or white, whichever is easier to read on the colour `hex` (by the relative
+ * luminance of WCAG 2). */
 export function ink(hex) {
   const channel = (at) => {
     const value = parseInt(hex.slice(at, at + 2), 16) / 255;

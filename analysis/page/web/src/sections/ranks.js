@@ -342,7 +342,7 @@ function commonEnd(pairs) {
 }
 
 /** Returns a text with the number of slow pairs in each quantity. It is shown since the matrix
- * outlines only the pairs that are slow in the quantity on show. */
+ * outlines only the pairs that are slow in the quantity that it shows. */
 const slowCounts = (slow) => Object.entries(pairQuantities)
   .map(([name, { key }]) => ({ name, pairs: slowPairs(slow.filter((at) => at.quantity === key)).length }))
   .filter(({ pairs }) => pairs > 0).map(({ name, pairs }) => `${pairs} by ${name}`).join(", ");

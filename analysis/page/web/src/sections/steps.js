@@ -98,8 +98,8 @@ export const stepsBlocks = ({ curves }) => [pointContent(curves, ({ steps }) => 
   return [{ charts: [seriesChart(point), distributionChart(point, group)] }];
 })];
 
-/** NVML's reasons for lowered clocks (bits of nvmlClocksEventReasons), without two reasons that
- * limit nothing unexpectedly: an idle GPU, and clocks set by an administrator. */
+/** NVML's reasons for lowered clocks, as bits of nvmlClocksEventReasons. Two reasons are left out,
+ * since they are no fault: an idle GPU, and clocks that an administrator set. */
 const reasons = [
   [0x4, "software power cap"], [0x8, "hardware slowdown"], [0x10, "sync boost"], [0x20, "software thermal slowdown"],
   [0x40, "hardware thermal slowdown"], [0x80, "power brake"], [0x100, "display clocks"],

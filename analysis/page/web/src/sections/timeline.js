@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Draws the timeline of one traced step: a lane for each rank, with a row for each of its streams,
-// and a box for each operation. `layout` in the functions below is {rows, first, rowOf}: rows:
-// [{lane, stream, computes, ...}]; first: the index of each lane's first row; rowOf: a Map from
-// "lane stream" to the index of the row.
+// and a box for each operation. `layout` in the functions below is {rows, first, rowOf}. rows:
+// [{lane, stream, computes, ...}], where `computes` is true if the row has other operations than
+// communication. first: the index of each lane's first row. rowOf: a Map from "lane stream" to the
+// index of the row.
 import { columns, isNarrow, joined, lined, missing, percent, pointContent, pointTip, rankCount, seconds } from "../kit.js";
 import { linesBefore } from "./ranks.js";
 
