@@ -135,7 +135,7 @@ Metrics<IndexTrend> index_trend_metrics() {
 
 namespace {
 
-/// Merges all micro-benchmarks of a run into one entry.
+/// Merges all micro-benchmarks of a run into one entry of the index.
 IndexExperiment together(const std::vector<const IndexExperiment*>& benches) {
   IndexExperiment all;
   std::set<std::string> labels;

@@ -35,7 +35,7 @@ struct Category {
 [[nodiscard]] std::string interval(const PointReport& point);
 /// Returns the text that interval() returns, for any value above 0.
 [[nodiscard]] std::string interval_text(const statistics::Located& at);
-/// Returns a time with its interval.
+/// Returns a time with its interval as a Located, which other functions here take.
 [[nodiscard]] inline statistics::Located located(const statistics::Estimate& time) {
   return {.value = time.median, .lower = time.lower, .upper = time.upper};
 }

@@ -109,7 +109,8 @@ bool is_scalar(const AttributeId& attribute) {
          H5Sget_simple_extent_npoints(space.get()) == 1;
 }
 
-/// Opens a scalar attribute whose type has the wanted class.
+/// Opens a scalar attribute. Throws Hdf5Error if it is missing, is not scalar, or has a type of
+/// another HDF5 class than `wanted`.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
   // H5Aexists is called only after a failure: calling it first would look up each attribute twice,
   // and a file has about a thousand.

@@ -38,7 +38,7 @@ int check(herr_t code, std::source_location where = std::source_location::curren
 [[nodiscard]] std::size_t size_of_type(
     hid_t type, std::source_location where = std::source_location::current());
 
-/// Warns that a handle could not be closed.
+/// Warns on standard error, with HDF5's reason, that a handle could not be closed.
 void warn_close_failed() noexcept;
 
 template <herr_t (*Close)(hid_t)>

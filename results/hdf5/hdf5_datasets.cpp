@@ -14,10 +14,11 @@ namespace {
 
 constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datasets are not chunked
 
-constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< default size of HDF5's chunk cache
+/// As large as the chunk cache that HDF5 has by default.
+constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;
 
-/// Returns the storage of a dataset. Large ones have chunks of at most 1 MiB, of whole rows if
-/// these fit, with compression and checksums if this HDF5 has them.
+/// Returns the properties with which a dataset is created. Large datasets have chunks of at most 1
+/// MiB, of whole rows if these fit, with compression and checksums if this HDF5 has them.
 PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
   PropertyId create{check(H5Pcreate(H5P_DATASET_CREATE))};
   hsize_t bytes = element_size;
@@ -99,7 +100,8 @@ hsize_t file_size(hid_t object) {
   return bytes;
 }
 
-/// Throws unless the bytes that the file stores for the dataset can hold all its elements.
+/// Throws Hdf5Error unless the bytes that the file stores for the dataset can hold all its
+/// elements.
 void check_size(const OpenDataset& dataset, const std::string& name, hsize_t element_size) {
   if (dataset.elements == 0) return;  // nothing will be read
   const PropertyId create{check(H5Dget_create_plist(dataset.id.get()))};

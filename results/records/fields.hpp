@@ -83,7 +83,7 @@ template <class Member, class Record>
 using MemberOf =
     std::remove_cvref_t<decltype(std::declval<const Member&>()(std::declval<Record&>()))>;
 
-/// True if a file of this minor schema version has the field.
+/// True if a file of this minor schema version has the field (see `since`).
 template <class Kind>
 constexpr bool has_field(const Kind& field, int minor) {
   if constexpr (requires { field.since; }) return minor >= field.since;

@@ -75,8 +75,8 @@ class RunWriter {
   [[nodiscard]] RunSummary with(const PointData& point,
                                 std::optional<std::string> part_file = {}) const;
   void publish(TemporaryFile& file);
-  /// Returns the way to give a file its final name; throws base::Error when another writer has
-  /// taken the name.
+  /// Returns how a file gets its final name: as a new file, or in place of an old one. Throws
+  /// base::Error when another writer has taken the name.
   [[nodiscard]] Publish way_to_publish() const;
   /// Writes the point, which takes up to `room` bytes, to a part file.
   void commit_as_part(const PointData& point, std::uint64_t room);

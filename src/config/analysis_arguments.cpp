@@ -170,7 +170,7 @@ void add_rows(CLI::App& command, const Rows& rows) {
   for (const auto& row : rows) add(command, row.flag, row.value, row.help, row.default_text);
 }
 
-/// Stores the values of all options that were given.
+/// Stores the values of all options that were given in `into`.
 template <class Rows, class Command>
 void read_rows(const CLI::App& command, const Rows& rows, Command& into) {
   for (const auto& row : rows) {

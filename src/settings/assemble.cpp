@@ -123,7 +123,7 @@ Plan plan_experiments(const Layer& file, const Layer& command_line, Layer& suite
           .suite = name.text};
 }
 
-/// Applies the choices for options of this scope to `experiment` and `run`.
+/// Applies those choices whose options have the scope `scope` to `experiment` and `run`.
 void apply(const Choices& choices, Scope scope, Experiment& experiment, RunConfig& run) {
   for (const RunOption& option : run_options()) {
     const Given* const given = choices.find(option.name);

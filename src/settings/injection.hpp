@@ -10,8 +10,8 @@
 #include "program/program.hpp"
 #include "units/quantity.hpp"
 
-/// The faults of known size that --inject adds to a run, so that users see how a report shows them.
-/// Ranks are those of the launch.
+/// The faults that --inject adds to a run. Their size is known, so that users see how a report
+/// shows them. Rank numbers are those of the launch.
 namespace isoscale::settings {
 
 /// "slow-rank=3:1.2": every GEMM of rank 3 takes 1.2 times as long.

@@ -37,7 +37,7 @@ struct Entry {
   }
 };
 
-/// Returns a single value as one would type it on the command line.
+/// Returns a single value of a TOML file as one would type it on the command line.
 std::string to_text(const Entry& entry) {
   if (const auto* const text = entry.node.as_string()) return text->get();
   if (const auto* const number = entry.node.as_integer()) return fmt::format("{}", number->get());

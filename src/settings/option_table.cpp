@@ -72,7 +72,7 @@ constexpr int most_ranks = 1 << 24;  ///< limit for --ranks and --trace-ranks
 constexpr int most_ranks_per_node = 4096;
 constexpr int most_trace_steps = 1000;
 
-/// Parses the name of one of `choices`.
+/// Parses the name of one of the enumerators `choices`.
 template <auto... choices>
 constexpr auto any_of = [](In text) { return parse_choice(text, {choices...}); };
 template <int least, int most>

@@ -23,7 +23,7 @@ namespace isoscale::settings {
 enum class Device : std::uint8_t { automatic, cuda, host };
 [[nodiscard]] std::string_view name(Device device);
 
-/// The state of ranks outside the point that is measured. idle: they sleep. replicas: they play
+/// The state of the ranks that are not in the measured point. idle: they sleep. replicas: they play
 /// copies of the point.
 enum class FillIdle : std::uint8_t { idle, replicas };
 [[nodiscard]] std::string_view name(FillIdle fill);
@@ -47,7 +47,7 @@ enum class ShareGpu : std::uint8_t { no, yes };
 enum class Graph : std::uint8_t { off, on };
 /// Says if steps, phases and ops are marked as NVTX ranges, which profilers show.
 enum class Nvtx : std::uint8_t { off, on };
-/// The value of --gpu-bind that leaves the choice to the program.
+/// The value of --gpu-bind with which the program chooses the GPUs.
 inline constexpr std::string_view automatic_gpu_bind = "auto";
 
 enum class IfExists : std::uint8_t { refuse, overwrite };
@@ -203,7 +203,7 @@ struct PredictCommand {
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
 
 /// Returns the configuration of a run that --resume continues. Most settings come from `toml`, the
-/// configuration in the run file; the path of this file, `retry`, the budget, the allowed checks
+/// data sheet or run whose network replaces the source's; "" = none
 /// and the verbosity come from `asked`. Throws base::UsageError if `toml` cannot be read.
 [[nodiscard]] RunConfig resumed(const RunConfig& asked, std::string_view toml);
 
