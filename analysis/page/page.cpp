@@ -50,7 +50,7 @@ void thin(Json& points, std::size_t most) {
 void thin_curves(Json& prediction, PageNotes& notes) {
   const std::size_t counts = prediction["curve"]["points"].size();
   Json& what_if = prediction["what_if"];
-  constexpr std::size_t fewest = 2;  // the first and the last
+  constexpr std::size_t fewest = 2;  // points that each curve keeps: the first and the last
   constexpr std::size_t most_curves = most_page_forecasts / fewest;
   if (what_if.size() + 1 > most_curves) {
     notes.push_back(fmt::format("{} of {} what-ifs are shown", most_curves - 1, what_if.size()));

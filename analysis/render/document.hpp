@@ -233,7 +233,8 @@ void add_row(DocumentTable& table, std::vector<Cell> cells);
 /// Returns the table with its values as text, with all columns and nothing shortened.
 [[nodiscard]] TitledTable as_text(const DocumentTable& table);
 
-/// A further column of a table of items, with one value for each item, which is not a metric.
+/// A column of a table of items that is not one of the items' metrics. It has one value for each
+/// item.
 struct OtherColumn {
   DocumentColumn column;
   std::vector<Value> values;

@@ -18,7 +18,7 @@ using Fitted = statistics::Located;
 /// One measured size of a curve. The curve's residual at this size is time / fitted - 1.
 struct CurveSample {
   double bytes = 0, time = 0;  ///< time: measured median, seconds
-  double fitted = 0;           ///< seconds by the curve; never decreases with size
+  double fitted = 0;           ///< time that the curve gives, seconds; never decreases with size
   /// The prediction for this size by a curve that is fitted without it, divided by `time`, minus 1;
   /// absent for the smallest and the largest size.
   std::optional<double> held_out{};

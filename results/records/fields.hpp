@@ -75,7 +75,8 @@ constexpr auto stored_as(Member member) {
       });
 }
 
-/// Replaces a pointer to a member in tables whose rows are plain values: returns the row itself.
+/// Takes the place of a pointer to a member for a table whose rows are plain values: returns the
+/// row itself.
 inline constexpr auto itself = [](auto& entry) -> auto& { return entry; };
 
 /// The type of a field's member in a record.

@@ -248,7 +248,8 @@ constexpr auto zipped(std::vector<Values> Row::*... lists) {
   };
   return converted(itself, zip, unzip);
 }
-/// Replaces a pointer to a member for zipped() lists: returns one element of the tuple.
+/// Takes the place of a pointer to a member in the fields of a zipped() list: returns one element
+/// of its tuples.
 template <std::size_t index>
 inline constexpr auto element = [](auto& entry) -> auto& { return std::get<index>(entry); };
 

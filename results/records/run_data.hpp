@@ -121,10 +121,11 @@ struct PointData {
   std::vector<double> memory_of_rank;  ///< bytes per rank, including the executor's work space
   /// The part of memory_of_rank in pinned and pageable host buffers; empty if it is not known.
   std::vector<double> host_memory_of_rank{};
-  double communicator_creation = 0;         ///< seconds, slowest rank
-  std::vector<int> peak_live_microbatches;  ///< per rank
-  std::vector<int> world_rank;              ///< per rank of the point
-  bool folded = false;                      ///< the executor folded all streams into one
+  double communicator_creation = 0;  ///< seconds, slowest rank
+  /// Most microbatches whose activations are kept at once, for each rank.
+  std::vector<int> peak_live_microbatches;
+  std::vector<int> world_rank;  ///< rank in the launch of each rank of the point
+  bool folded = false;          ///< the executor folded all streams into one
   std::string folded_reason;
   std::string graph = "off";             ///< "on": steps were played as one captured graph
   std::vector<GemmChoice> gemm_choices;  ///< empty if the executor does not choose
@@ -136,13 +137,13 @@ struct PointData {
   std::vector<std::vector<double>> step_times;
   std::int64_t warm_up_steps = 0;
   std::vector<std::uint8_t> traced, dropped;
-  std::string stopped_because;  ///< "precision", "max-time"
+  std::string stopped_because;  ///< "precision" or "max-time"
   std::string warm_up_rule{};   ///< the rule that ended warm-up
   Looks looks{};
   std::vector<std::string> injections{};  ///< injected faults, as given to --inject
 
   program::OutlineSet outline;             ///< the ops of the step on each rank
-  std::vector<timeline::Timeline> traces;  ///< traced steps that were kept
+  std::vector<timeline::Timeline> traces;  ///< spans of the traced steps that were kept
   /// For each rank of the point, in seconds: its clock's offset from that of rank 0, and a bound on
   /// the offset's error. The offset changes by clock_drift seconds per second. Offset and drift
   /// have been applied to the traces.

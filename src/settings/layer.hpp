@@ -25,7 +25,7 @@ struct Given {
 
 /// The options given for one experiment, or for all experiments of a layer.
 struct Choices {
-  std::map<std::string, Given, std::less<>> values;   ///< values of run options, by long name
+  std::map<std::string, Given, std::less<>> values;   ///< values of options of `run`, by long name
   std::map<std::string, Given, std::less<>> options;  ///< workload options, by key
   /// A model given as a table; `values` has the place where it was given.
   std::optional<workloads::Model> model;

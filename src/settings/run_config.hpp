@@ -95,22 +95,23 @@ struct RunConfig {
 
   /// The measurement stops at this relative half-width of the interval.
   double precision = 0.01;
-  units::Seconds max_time{30};           ///< per point
+  units::Seconds max_time{30};           ///< limit for each point
   std::optional<units::Seconds> soak{};  ///< time to replay each point's step; absent = no replays
   /// A point without progress for this time counts as hung; 0 = no point does.
   units::Seconds timeout{120};
   std::optional<units::Seconds> budget;  ///< for the whole run; absent = unlimited
   int trace_steps = 4;                   ///< steps per point whose spans are kept
-  int trace_ranks = 64;                  ///< ranks whose spans are kept
+  int trace_ranks = 64;                  ///< ranks per point whose spans are kept
   Graph graph = Graph::off;
   Nvtx nvtx = Nvtx::off;
   IfExists if_exists = IfExists::refuse;  ///< if the file `output` exists
   std::vector<Injection> injections;      ///< faults put in on purpose
   std::filesystem::path gemm_algorithms;  ///< run file whose algorithms are used; "" = choose anew
 
-  std::filesystem::path output;        ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
-  std::filesystem::path fallback_dir;  ///< where the run file continues; empty = TMPDIR, else /tmp
-  std::vector<std::string> allowed;    ///< preflight checks whose stop is ignored
+  std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
+  /// Folder in which the run file continues; empty = TMPDIR, else /tmp.
+  std::filesystem::path fallback_dir;
+  std::vector<std::string> allowed;  ///< preflight checks whose stop is ignored
   /// The run file to resume, whose missing points are measured; empty for a new run. If it is set,
   /// there are no experiments, and of the other settings only `retry`, `budget`, `allowed` and
   /// `verbosity` have an effect.
@@ -170,16 +171,20 @@ struct PredictCommand {
   std::filesystem::path source;  ///< a run file, or a data sheet: a name or a .toml file
   std::vector<std::filesystem::path> launches;  ///< further runs of the same experiment
   std::vector<int> ranks;                       ///< ascending, at least one
-  std::string workload;  ///< "" = that of the run's first curve; hybrid for a sheet
+  std::string workload;  ///< "" = that of the run's first curve, or hybrid for a data sheet
   std::optional<workloads::Model> model;  ///< absent = that of the run
   std::string model_source{};             ///< the value of --model; "" = not given
-  std::string network{};                  ///< sheet or run that replaces the network; "" = none
+  /// Data sheet or run whose network replaces the source's; "" = none.
+  std::string network{};
   /// The software profile that replaces the data sheet's; "" = none.
   std::string software{};
-  std::optional<program::Precision> precision;  ///< absent = that of the run; bf16 for a sheet
-  std::optional<workloads::Scaling> scaling;    ///< absent = that of the run; strong for a sheet
-  mesh::Request mesh;  ///< axes that the user named; empty = the run's, or the natural mesh
-  bool best = false;   ///< search for the fastest mesh and options
+  /// Absent = that of the run, or bf16 for a data sheet.
+  std::optional<program::Precision> precision;
+  /// Absent = that of the run, or strong for a data sheet.
+  std::optional<workloads::Scaling> scaling;
+  /// Axes that the user named; empty = the run's, or the workload's usual mesh.
+  mesh::Request mesh;
+  bool best = false;  ///< search for the fastest mesh and options
   /// Workload options, and what-if changes of the machine: key and value in the order given.
   std::vector<std::pair<std::string, std::string>> settings;
   std::optional<int> node_ranks;  ///< ranks on a node; absent = as measured, or as the sheet says
@@ -203,7 +208,7 @@ struct PredictCommand {
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
 
 /// Returns the configuration of a run that --resume continues. Most settings come from `toml`, the
-/// data sheet or run whose network replaces the source's; "" = none
+/// configuration in the run file; the path of this file, `retry`, the budget, the allowed checks
 /// and the verbosity come from `asked`. Throws base::UsageError if `toml` cannot be read.
 [[nodiscard]] RunConfig resumed(const RunConfig& asked, std::string_view toml);
 
