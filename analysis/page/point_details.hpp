@@ -119,7 +119,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - spans{}, idle{}: a list for each column; times are nanoseconds after the start of the drawn
 ///   time
 /// - merged: number of spans that were merged into others
-/// - merged_gaps: nanoseconds between these
+/// - merged_gaps: nanoseconds of gaps within merged spans
 /// - spans_left_out: number of shorter spans that are not drawn
 /// - totals{}: LaneTotals of each lane in nanoseconds, over all spans
 /// - breakdown{}: seconds, means over the ranks of the lanes and all traced steps that count; null

@@ -77,7 +77,7 @@ inline Types types_of(std::uint8_t) { return {H5T_STD_U8LE, H5T_NATIVE_UINT8, H5
 /// Returns h5py's representation of a boolean: an enumeration of one byte that it reads as bool.
 Types types_of(bool);  // NOLINT: the value itself is boolean
 
-/// The number types of datasets. A dataset can also hold text.
+/// The types of numbers that a dataset can hold. A dataset can also hold text.
 template <class T>
 concept Number = std::same_as<T, double> || std::same_as<T, std::int64_t> ||
                  std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
@@ -169,8 +169,8 @@ class Group {
 /// messages.
 class File {
  public:
-  /// Creates a file, or replaces the one at `path`. It has room for the digest (integrity.hpp)
-  /// before the HDF5 data.
+  /// Creates a file, or replaces the one at `path`. The file has room for the digest
+  /// (integrity.hpp) before its HDF5 data.
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);

@@ -46,7 +46,8 @@ struct RankField {
   /// machine may differ in it.
   std::string_view machine;
   WhenResumed when_resumed = WhenResumed::must_match;
-  /// True for the version of software that the executor uses, which all ranks should share.
+  /// True if the fact is the version of software that the executor uses; all ranks should have the
+  /// same version.
   bool is_version = false;
 };
 inline constexpr auto rank_fields =

@@ -84,9 +84,9 @@ struct Numbered {
   }
 };
 
-/// A list in each row of a table that is divided among the entries of another list of the row, its
-/// `owners`: each owner has `count` entries from `begin` on. The entries are stored in the order of
-/// their owners. `count` is a field of the owners, which are read first.
+/// A list in each row of a table. It is divided among the entries of another list of the same row,
+/// its `owners`: each owner has `count` entries from `begin` on. The entries are stored in the
+/// order of their owners. `count` is a field of the owners, which are read first.
 template <class Row, class Entry, class Owner>
 struct Divided {
   std::vector<Entry> Row::*member;

@@ -108,7 +108,7 @@ struct PointData {
   /// The sizes of the model at this mesh, as text by name (weak scaling changes them).
   std::map<std::string, std::string> model_shape;
   std::uint64_t seed = 0;
-  std::vector<std::string> labels;  ///< oversubscribed, ...
+  std::vector<std::string> labels;  ///< "oversubscribed", "shared-gpu", "injected", ...
   PointStatus status = PointStatus::ok;
   std::string reason;            ///< why not ok; "" when ok
   std::optional<bool> verified;  ///< absent: not checked

@@ -132,7 +132,8 @@ std::string values_of_placeholder(std::string_view placeholder, std::vector<std:
                      fmt::join(names, " "));
 }
 
-/// Returns the rows of the table for a command's options and arguments.
+/// Returns those rows of the table (see completion_script()) that describe a command's options and
+/// arguments.
 std::string rows_of(const CLI::App& command, std::string_view command_name) {
   std::string rows;
   int place = 0;
