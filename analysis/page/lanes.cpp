@@ -28,7 +28,7 @@ constexpr std::int64_t pixels = 2000;
 /// The lane of one rank.
 struct Lane {
   int rank = 0;
-  Nanoseconds zero;  ///< the time drawn as 0
+  Nanoseconds zero;  ///< the time that is drawn as 0 on the time axis
   std::vector<LaneSpan> spans{};
   LaneUse use{};  ///< the totals include spans that are left out later
 };

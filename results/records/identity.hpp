@@ -20,7 +20,7 @@ namespace isoscale::results {
 /// Says if a launch that continues a run (--resume) must have the same value as the run.
 enum class WhenResumed : unsigned char { must_match, may_differ };
 
-/// A text of which a launch has exactly one.
+/// A text that exists once for each launch, such as the compiler.
 struct LaunchField {
   std::string_view name;
   std::string RunData::*text;

@@ -56,7 +56,7 @@ struct FlippedBits {
 using program::SlowLink;
 
 struct Injection {
-  std::string text;  ///< the user's text
+  std::string text;  ///< the fault as the user wrote it: "slow-rank=3:1.2"
   std::variant<SlowRank, SlowLink, Jitter, ClockError, Delay, StuckRank, FlippedBits> what;
 
   bool operator==(const Injection&) const = default;

@@ -37,7 +37,7 @@ struct Layer {
   Choices shared;
   std::vector<Choices> experiments;
   std::string description;     ///< description of a suite, for people
-  std::optional<GpuWork> gpu;  ///< work that a suite has for GPUs
+  std::optional<GpuWork> gpu;  ///< the suite's models and settings for GPUs
   /// The suite that an earlier run recorded in its run file; "" = none.
   std::string recorded_suite;
   std::string recorded_command_line;

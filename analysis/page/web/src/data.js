@@ -4,19 +4,19 @@
 import { counted, dotted, joined, listed, memory as memoryText, ranksText } from "./format.js";
 import { distinctOf, groupBy, naturally } from "./lists.js";
 
-/** A point of a curve (called Point in comments), from one launch or joined over several. It has:
- * ranks; nodes; mesh; step_time {median, lower, upper} in seconds; throughput (in `unit`), speedup
- * and efficiency (1 = ideal), each {value, lower, upper}, null where not known; labels; status;
- * reason; full: the point of the JSON report (breakdown, waterfall, pop, ...), which for several
- * launches is that of the typical launch, with losses relative to the joined curve's baseline;
- * launch: the typical launch's number, from 1, if there are several launches; launches: the number
- * of launches; details: series for charts, or null. */
+/** A point of a curve, as curves() below returns it; comments call it a Point. It is from one
+ * launch or joined over several. It has: ranks; nodes; mesh; step_time {median, lower, upper} in
+ * seconds; throughput (in `unit`), speedup and efficiency (1 = ideal), each {value, lower, upper},
+ * null where not known; labels; status; reason; full: the point of the JSON report (breakdown,
+ * waterfall, pop, ...), which for several launches is that of the typical launch, with losses
+ * relative to the joined curve's baseline; launch: the typical launch's number, from 1, if there
+ * are several launches; launches: the number of launches; details: series for charts, or null. */
 
-/** A curve has: title; short: the title for legends, without the parts that all titles share;
- * baseline: the rank count of the point with which the others are compared, or null; baselineName:
- * the baseline as text, "1 rank", or null; perNode: true if the baseline is one node, so that
- * scaling is counted in nodes; points: the measured points; skipped: the points that were not
- * measured. */
+/** A curve, as curves() below returns it, has: title; short: the title for legends, without the
+ * parts that all titles share; baseline: the rank count of the point with which the others are
+ * compared, or null; baselineName: the baseline as text, "1 rank", or null; perNode: true if the
+ * baseline is one node, so that scaling is counted in nodes; points: the measured points; skipped:
+ * the points that were not measured. */
 
 export const data = JSON.parse(document.getElementById("data").textContent);
 /** Returns the object's own property, or undefined: an inherited one, such as "constructor", does
@@ -31,8 +31,8 @@ export const located = (value, ends) => ({ value, lower: ends?.[0] ?? null, uppe
 export const rateOf = (rate, { median, lower, upper }) =>
   located(rate, lower && upper ? [(rate * median) / upper, (rate * median) / lower] : null);
 
-/** Makes a Point (see above) of a curve from a point of the report; `full` is the point of the
- * launch with the index `runIndex`. */
+/** Makes a Point (described above) from a point of the report; `full` is the point of the launch
+ * with the index `runIndex`. */
 const viewOf = (point, full, runIndex) => ({
   ranks: full.ranks, nodes: full.nodes, mesh: full.mesh, labels: point.labels, status: full.status, reason: full.reason ?? "", full,
   step_time: point.step_time, throughput: rateOf(point.throughput.value, point.step_time), unit: point.throughput.unit ?? "",

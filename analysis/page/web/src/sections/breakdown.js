@@ -10,9 +10,9 @@ import {
 const { heading: hidden } = metricsOf("point").hidden_communication;
 const share = "share";
 
-/** A bar (called Bar in comments) has: name; parts: seconds by the name of a part; hidden: seconds
- * of hidden communication, or null; whole: seconds of the whole bar; note: a text below the name;
- * tip: the last lines of its tooltip. */
+/** A bar of the charts below, which comments call a Bar, has: name; parts: seconds by the name of a
+ * part; hidden: seconds of hidden communication, or null; whole: seconds of the whole bar; note: a
+ * text below the name; tip: the last lines of its tooltip. */
 
 // A part gets a number if it is at least this share of the longest bar, so that there is room.
 const leastLabelled = 0.065;
