@@ -14,8 +14,7 @@ namespace {
 
 constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datasets are not chunked
 
-/// As large as the chunk cache that HDF5 has by default.
-constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;
+constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< bytes; the default of HDF5's chunk cache
 
 /// Returns the properties with which a dataset is created. Large datasets have chunks of at most 1
 /// MiB, of whole rows if these fit, with compression and checksums if this HDF5 has them.

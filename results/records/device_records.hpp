@@ -15,9 +15,9 @@ struct GemmChoice {
   std::string shape;           ///< key of the problem: equal for equal problems
   std::string algorithm;       ///< the library's opaque description, in hexadecimal
   std::int64_t workspace = 0;  ///< bytes
-  /// Seconds of one call when the algorithm was timed; absent: the user gave it.
+  /// The seconds of one call when the algorithm was timed; absent: the user gave it.
   std::optional<double> time{};
-  /// Number of algorithms that were timed; 0: the user gave the algorithm.
+  /// The number of algorithms that were timed; 0: the user gave the algorithm.
   int candidates = 0;
   /// The arithmetic units, input type and accumulator type that the library reports: "tensor cores,
   /// tf32 inputs, f32 sums"; "" = not known.

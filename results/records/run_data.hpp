@@ -122,7 +122,7 @@ struct PointData {
   /// The part of memory_of_rank in pinned and pageable host buffers; empty if it is not known.
   std::vector<double> host_memory_of_rank{};
   double communicator_creation = 0;  ///< seconds, slowest rank
-  /// Most microbatches whose activations are kept at once, for each rank.
+  /// The most microbatches whose activations are kept at once, for each rank.
   std::vector<int> peak_live_microbatches;
   std::vector<int> world_rank;  ///< rank in the launch of each rank of the point
   bool folded = false;          ///< the executor folded all streams into one

@@ -109,7 +109,7 @@ struct RunConfig {
   std::filesystem::path gemm_algorithms;  ///< run file whose algorithms are used; "" = choose anew
 
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
-  /// Folder in which the run file continues; empty = TMPDIR, else /tmp.
+  /// The folder in which the run file continues; empty = TMPDIR, else /tmp.
   std::filesystem::path fallback_dir;
   std::vector<std::string> allowed;  ///< preflight checks whose stop is ignored
   /// The run file to resume, whose missing points are measured; empty for a new run. If it is set,
@@ -174,15 +174,15 @@ struct PredictCommand {
   std::string workload;  ///< "" = that of the run's first curve, or hybrid for a data sheet
   std::optional<workloads::Model> model;  ///< absent = that of the run
   std::string model_source{};             ///< the value of --model; "" = not given
-  /// Data sheet or run whose network replaces the source's; "" = none.
+  /// The data sheet or run whose network replaces the source's; "" = none.
   std::string network{};
   /// The software profile that replaces the data sheet's; "" = none.
   std::string software{};
-  /// Absent = that of the run, or bf16 for a data sheet.
+  /// The element type; absent = the run's, or bf16 for a data sheet.
   std::optional<program::Precision> precision;
-  /// Absent = that of the run, or strong for a data sheet.
+  /// The kind of scaling; absent = the run's, or strong for a data sheet.
   std::optional<workloads::Scaling> scaling;
-  /// Axes that the user named; empty = the run's, or the workload's usual mesh.
+  /// The axes that the user named; empty = the run's, or the workload's usual mesh.
   mesh::Request mesh;
   bool best = false;  ///< search for the fastest mesh and options
   /// Workload options, and what-if changes of the machine: key and value in the order given.
