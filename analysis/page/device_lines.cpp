@@ -21,8 +21,8 @@ using results::DeviceSeries;
 
 constexpr int digits = 5;  ///< significant digits of times and values
 
-/// Returns the position of a quantity among all charts; quantities that are not in `order` come
-/// last.
+/// Returns the place of a quantity in the order of the charts; quantities that are not in `order`
+/// come last.
 std::size_t place_of(const std::string& quantity) {
   constexpr std::array<std::string_view, 8> order{"sm_clock",    "clock",       "clock_min",
                                                   "power",       "temperature", "throttle_reasons",
@@ -35,9 +35,10 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-using Device = std::pair<int, std::string>;  ///< rank and name
+/// A device: the rank that sampled it, and the device's name.
+using Device = std::pair<int, std::string>;
 
-/// Maps the position (see place_of()) and the name of a quantity to its series.
+/// Maps each quantity (its place by place_of(), and its name) to its series, one for each device.
 using ByQuantity = std::map<std::pair<std::size_t, std::string>, std::vector<const DeviceSeries*>>;
 
 ByQuantity drawable(const results::PointData& point) {
@@ -49,8 +50,9 @@ ByQuantity drawable(const results::PointData& point) {
   return result;
 }
 
-/// Returns how far the mean of each device is from that of the median device, relative to the range
-/// over all devices, for the quantity in which the device differs most.
+/// Returns for each device how much it differs from the others: the distance of its mean from that
+/// of the median device, divided by the range over all devices. The largest such value over all
+/// quantities counts.
 std::map<Device, double> oddities(const ByQuantity& all) {
   std::map<Device, double> result;
   for (const auto& [key, series] : all) {
@@ -68,7 +70,8 @@ std::map<Device, double> oddities(const ByQuantity& all) {
   return result;
 }
 
-/// Consecutive samples of a series, reduced to one value with the lowest and the highest sample.
+/// A number of consecutive samples of a series: one value that stands for them (their mean, or all
+/// bits that were set), and the lowest and the highest sample.
 struct Bucket {
   double time = 0, value = 0, low = 0, high = 0;
 };
@@ -82,7 +85,7 @@ Bucket bucket_of(const DeviceSeries& series, std::size_t begin, std::size_t end,
     bucket.value += series.value[i];
     bucket.low = std::min(bucket.low, series.value[i]);
     bucket.high = std::max(bucket.high, series.value[i]);
-    // A double holds integers exactly only below 2^53, so larger samples are not sets of bits.
+    // A double holds integers exactly only below 2^53, so a larger sample cannot be a set of bits.
     if (series.value[i] >= 0 && series.value[i] < 0x1p53) {
       bits |= static_cast<std::uint64_t>(series.value[i]);
     }

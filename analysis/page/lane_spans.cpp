@@ -32,8 +32,8 @@ std::vector<LaneStep> usable_steps(const results::PointData& point) {
   return steps;
 }
 
-/// Returns the traced rank with the largest value; `value` takes the index of a rank in the
-/// breakdown.
+/// Returns the traced rank with the largest `value`, a function of the rank's index in the
+/// breakdown; absent if no value is above 0.
 template <class Value>
 std::optional<int> largest(const breakdown::BreakdownResult& breakdown, const Value& value) {
   std::optional<int> found;
@@ -78,7 +78,7 @@ std::optional<LaneStep> typical_traced_step(const results::PointData& point) {
   const std::size_t most = std::ranges::max(steps, {}, &LaneStep::traced).traced();
   std::erase_if(steps, [most](const LaneStep& step) { return step.traced() < most; });
   std::ranges::stable_sort(steps, {}, &LaneStep::length);
-  // An even number of steps has two middle ones, equally near the median: the faster one is taken.
+  // If the number of steps is even, two steps are equally near the median; the faster one is taken.
   return std::move(steps[(steps.size() - 1) / 2]);
 }
 
@@ -106,7 +106,7 @@ std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
                 return breakdown.caused.of_rank.at(static_cast<std::size_t>(breakdown.ranks[i]));
               }),
       most);
-  // The remaining lanes are spread evenly over the ranks of the point.
+  // The ranks of the remaining lanes are spread evenly over the ranks of the point.
   const int others = static_cast<int>(most);
   for (int i = 0; i < others; ++i) add(i * data.ranks / others, most);
   for (int rank = 0; rank < data.ranks && ranks.size() < most; ++rank) add(rank, most);
@@ -138,7 +138,8 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Na
                              Nanoseconds enough) {
   std::vector<LaneSpan> result;
   for (const LaneSpan& span : spans) {
-    // Spans that overlap have damaged times. They are not merged, so that sums of times stay right.
+    // Spans that overlap have damaged times. They are not merged, so that sums of their lengths
+    // stay right.
     const bool joins = !result.empty() && are_alike(result.back(), span, alike) &&
                        span.start >= result.back().end &&
                        span.start - result.back().end <= tolerance &&

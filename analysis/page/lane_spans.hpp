@@ -17,82 +17,84 @@
 /// each lane.
 namespace isoscale::analysis::page {
 
-/// A traced step with the traces that can be used.
+/// A traced step, with those of its traces that can be used.
 struct LaneStep {
-  std::uint32_t step = 0;                      ///< number among all steps of the point
-  std::vector<const timeline::StepTrace*> of;  ///< by rank; null without a trace; not owned
-  units::Nanoseconds length;                   ///< the slowest rank's
+  std::uint32_t step = 0;  ///< number among all steps of the point
+  /// The trace of each rank; null if there is none. Not owned.
+  std::vector<const timeline::StepTrace*> of;
+  units::Nanoseconds length;  ///< time of the slowest rank
 
   [[nodiscard]] std::size_t traced() const;
 };
 
-/// Returns the traced step whose length is nearest to the median of the steps that count. Only the
-/// steps with the largest number of traced ranks are considered. The result is absent if no trace
-/// can be used.
+/// Returns the traced step that counts and whose length is nearest to the median of such steps.
+/// Only the steps with the largest number of traced ranks are considered. The result is absent if
+/// no trace can be used.
 [[nodiscard]] std::optional<LaneStep> typical_traced_step(const results::PointData& point);
 
-/// Returns the ranks that get a lane (see lanes()), the most important ones first.
+/// Returns the ranks that get a lane, as lanes() describes, the most important ones first.
 [[nodiscard]] std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
                                           const DetailLimits& limits);
 
-/// Classes of several kinds of ops. Their numbers follow those of program::OpKind, so that one
-/// number stands for either a kind or a class.
+/// Classes of ops, for spans that were merged from several kinds of ops. Their numbers follow those
+/// of program::OpKind, so that one number stands for either a kind or a class.
 enum class LaneOp : std::uint8_t {
   compute = program::op_kind_count,
   copies,
   communication,
-  mixed,  ///< several of these classes
+  mixed,  ///< several of the classes above
 };
 
-/// One op of a lane, or several merged ones.
+/// The span of one op in a lane, or of several ops that were merged.
 struct LaneSpan {
-  std::uint8_t op = 0;  ///< program::OpKind or LaneOp
+  std::uint8_t op = 0;  ///< number of a program::OpKind or a LaneOp
   std::uint8_t stream = 0;
   program::Place place{};
   units::Nanoseconds start, end;
   units::Nanoseconds busy;  ///< the sum of the lengths of its ops
-  std::size_t merged = 1;   ///< number of ops that it consists of
+  std::size_t merged = 1;   ///< number of ops in the span
 
   [[nodiscard]] units::Nanoseconds gaps() const { return end - start - busy; }
 };
 
-/// Says which neighbours on a stream are alike: they have the same phase and microbatch and, for
-/// `same_kind`, the same kind of op.
+/// Says when neighbours on a stream count as alike: if they have the same phase and microbatch and,
+/// for `same_kind`, also the same kind of op.
 enum class Alike : std::uint8_t { same_kind, any_kind };
 
-/// Returns the ops of a step within `window`, sorted by stream and start, without those of length
-/// 0.
+/// Returns the ops of a rank's step, with times cut to `window`, sorted by stream and start. Ops
+/// without any time in the window are left out.
 [[nodiscard]] std::vector<LaneSpan> spans_of(const program::Outline& outline,
                                              const timeline::StepTrace& trace,
                                              const timeline::Interval& window);
 
-/// Merges alike neighbours that are at most `tolerance` apart. A merged span of several layers has
-/// the layer -1, and one of several kinds has a LaneOp. A span that has reached the length `enough`
-/// is not merged further.
+/// Merges neighbours that are `alike` and at most `tolerance` apart. A merged span with ops of
+/// several layers has the layer -1, and one with several kinds of ops has a LaneOp. A span that has
+/// reached the length `enough` is not merged further.
 [[nodiscard]] std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
                                            units::Nanoseconds tolerance, units::Nanoseconds enough);
 
-/// A time in which a rank neither computes nor copies: exposed communication if communication runs,
-/// whether it transfers or waits, and a gap if nothing runs.
+/// A time in which a rank neither computes nor copies. exposed: communication runs, either
+/// transferring or waiting. gap: nothing runs.
 struct LaneIdle {
   enum class Kind : std::uint8_t { exposed = 0, gap = 1 } kind{};
   timeline::Interval time{};
 };
 
-/// The time of a rank's step by activity. A moment with several activities counts only for the
-/// first one in the order compute, copies, communication.
+/// The time of a rank's step by activity. While several activities run, only the first of these
+/// counts: compute, copies, communication.
 struct LaneTotals {
   units::Nanoseconds step, compute, copies;
   units::Nanoseconds exposed;  ///< only communication runs
-  units::Nanoseconds gap;      ///< nothing runs, also before the first op and after the last
+  /// Time in which nothing runs, including that before the first op and after the last.
+  units::Nanoseconds gap;
 };
-/// The idle times of a rank's step, by begin, and its totals. The totals are exact if no span was
-/// merged or left out.
+/// The idle times of a rank's step, sorted by their begin, and the totals by activity. The totals
+/// are exact if no span was merged or left out.
 struct LaneUse {
   std::vector<LaneIdle> idle{};
   LaneTotals totals{};
 };
-/// Returns how a lane uses its step.
+/// Returns the idle times and totals of a rank from its spans and the bounds of its step.
 [[nodiscard]] LaneUse use_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step);
 
 }  // namespace isoscale::analysis::page

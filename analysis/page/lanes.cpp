@@ -22,25 +22,26 @@ using Json = nlohmann::ordered_json;
 using timeline::Interval;
 using units::Nanoseconds;
 
-constexpr std::int64_t pixels = 2000;  ///< width of a wide timeline; shorter times are not visible
+/// The width of a wide timeline in pixels. Times shorter than a pixel are not visible.
+constexpr std::int64_t pixels = 2000;
 
 /// The lane of one rank.
 struct Lane {
   int rank = 0;
-  Nanoseconds zero;  ///< the time drawn as 0
+  Nanoseconds zero;  ///< the time that is drawn as 0 on the time axis
   std::vector<LaneSpan> spans{};
-  LaneUse use{};  ///< its totals include spans that are left out later
+  LaneUse use{};  ///< the totals include spans that are left out later
 };
 
-/// All lanes of a step; they have a common time axis if the clocks of their ranks are aligned.
+/// The lanes of a step. Lanes of ranks whose clocks are aligned have a common time axis.
 struct LaneSet {
   Nanoseconds begin, length;
   std::vector<Lane> lanes;
   std::size_t spans_left_out = 0;
 };
 
-/// Makes the lanes of a step. If the clock of a rank cannot be compared with the others, its step
-/// is drawn from 0.
+/// Makes the lanes of a step. If the clock of a rank is not aligned with the others, its lane
+/// begins at 0.
 LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
                  const std::vector<int>& ranks) {
   std::vector<Nanoseconds> begins;
@@ -49,8 +50,8 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
       begins.push_back(step.of[static_cast<std::size_t>(rank)]->begin);
   }
   std::ranges::sort(begins);
-  // A rank whose step begins more than two step lengths from the others' is not compared with them,
-  // even if its clock counts as aligned.
+  // A rank whose step begins more than two step lengths before or after the median rank's gets its
+  // own time axis, even if its clock counts as aligned.
   const auto is_near = [&](Nanoseconds begin) {
     const Nanoseconds off = begin - begins[begins.size() / 2];
     return off <= step.length * 2 && off >= step.length * -2;
@@ -73,8 +74,8 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
   return set;
 }
 
-/// True if a rank represents its pipeline stage, which it does if all its other coordinates are 0;
-/// false without a pipeline.
+/// True if a rank represents its pipeline stage: its other mesh coordinates are 0. False if there
+/// is no pipeline.
 bool represents_stage(const mesh::Shape& shape, int rank) {
   return shape.pp > 1 && mesh::rank_at(shape, {.pp = mesh::coordinates(shape, rank).pp}) == rank;
 }
@@ -90,12 +91,12 @@ Interval time_of(const LaneIdle& idle) { return idle.time; }
 int row_of(const LaneSpan& span) { return span.stream; }
 int row_of(const LaneIdle& /*idle*/) { return 0; }
 
-/// Divides the step into about `stretches` equal parts, and keeps in each row the longest item that
-/// begins in each part.
+/// Reduces the items of a lane: divides the step into about `stretches` equal parts, and keeps, for
+/// each stream and part, the longest item that begins there.
 template <class Item>
 void sample(std::vector<Item>& items, const Interval& step, std::size_t stretches) {
   const auto length = [](const Item& item) { return time_of(item).end - time_of(item).begin; };
-  // A damaged file may have steps of no length, or more streams than a lane has room for.
+  // In a damaged file, a step may have length 0, or a lane so many streams that `stretches` is 0.
   const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(1, stretches));
   const std::int64_t of_part = std::max<std::int64_t>(1, (step.end - step.begin).value() / parts);
   const auto part = [&](const Item& item) {
@@ -112,16 +113,17 @@ void sample(std::vector<Item>& items, const Interval& step, std::size_t stretche
   items = std::move(kept);
 }
 
-/// Merges neighbours of the same kind that are too close together to be told apart. If more than
-/// `most` spans remain, it merges neighbours of any kind over increasing distances, and finally
-/// samples the spans.
+/// Merges neighbours of the same kind that are too close together to be seen apart. If more than
+/// `most` spans remain, it merges neighbours of any kind at increasing distances. If there are
+/// still too many, it keeps a sample of the spans.
 void thin_out(LaneSet& set, std::size_t most) {
   const Nanoseconds pixel = set.length / pixels;
   const auto merge = [&](Alike alike, Nanoseconds tolerance, Nanoseconds enough) {
     for (Lane& lane : set.lanes) lane.spans = merged(lane.spans, alike, tolerance, enough);
   };
   merge(Alike::same_kind, pixel, set.length);
-  constexpr std::int64_t widest = 64;  // pixels; longer boxes of several kinds are not made
+  // In pixels. Longer merged spans of several kinds would hide too much.
+  constexpr std::int64_t widest = 64;
   for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
     merge(Alike::any_kind, pixel * width, pixel * width);
   }
@@ -139,7 +141,7 @@ void thin_out(LaneSet& set, std::size_t most) {
   set.spans_left_out = before - count_spans(set.lanes);
 }
 
-/// Gives names numbers in the order in which they are first used.
+/// Gives each name a number, from 0, in the order of first use.
 class Names {
  public:
   int of(std::string name) {
@@ -184,7 +186,7 @@ Json lane_json(std::span<const results::RankFacts> facts, const results::PointDa
           {"streams", names}};
 }
 
-/// Returns an object with an empty array for each of these names.
+/// Returns an object with an empty array for each name, to be filled as columns.
 Json columns(std::initializer_list<const char*> names) {
   Json object = Json::object();
   for (const char* const name : names) object[name] = Json::array();
@@ -232,8 +234,8 @@ Json totals_json(const LaneSet& set) {
   return totals;
 }
 
-/// Returns the breakdown's means over the lanes and all traced steps that count; null where no lane
-/// has a breakdown.
+/// Returns the means of the breakdown over the ranks of the lanes and over all traced steps that
+/// count; null if none of these ranks has a breakdown.
 Json breakdown_json(const LaneSet& set, const breakdown::BreakdownResult& of) {
   breakdown::Breakdown sum;
   int count = 0;

@@ -30,10 +30,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The placeholder that the data replaces; the page contains it once.
+/// The placeholder for the data, which the page contains exactly once.
 constexpr std::string_view place = "{\"isoscale\":\"data\"}";
 
-/// Keeps at most `most` of `points`, evenly spread, including the first and the last.
+/// Keeps at most `most` of `points`: the first, the last, and others spread evenly between them.
 void thin(Json& points, std::size_t most) {
   const std::size_t count = points.size();
   if (count <= most) return;
@@ -45,12 +45,12 @@ void thin(Json& points, std::size_t most) {
 }
 
 /// Limits the points of all curves of a prediction together to most_page_forecasts. If there are
-/// too many what-ifs, the last ones are removed. If the curves still have too many points, the
-/// predicted curve and every what-if keep the same rank counts, evenly spread.
+/// too many what-if curves, the last ones are removed. If the remaining curves still have too many
+/// points, all of them keep the same rank counts, spread evenly.
 void thin_curves(Json& prediction, PageNotes& notes) {
   const std::size_t counts = prediction["curve"]["points"].size();
   Json& what_if = prediction["what_if"];
-  constexpr std::size_t fewest = 2;  // the first and the last
+  constexpr std::size_t fewest = 2;  // points that each curve keeps: the first and the last
   constexpr std::size_t most_curves = most_page_forecasts / fewest;
   if (what_if.size() + 1 > most_curves) {
     notes.push_back(fmt::format("{} of {} what-ifs are shown", most_curves - 1, what_if.size()));
@@ -63,7 +63,8 @@ void thin_curves(Json& prediction, PageNotes& notes) {
   for (Json& curve : what_if) thin(curve["points"], most);
 }
 
-/// Describes the metrics that the page shows; `output` is that of its lists of points.
+/// Describes the metrics that the page shows. `output` is in_page or in_compare, whose metrics
+/// (document.hpp) the page lists.
 Json metrics_json(unsigned output) {
   Json parts = Json::object();
   for (const render::Category& part : render::categories()) {
@@ -89,7 +90,8 @@ Json metrics_json(unsigned output) {
           {"trend", described(render::index_trend_metrics())}};
 }
 
-/// Returns the data of a page: its kind, and one part under the key `name`.
+/// Returns the data of a page that has one part: `kind` tells the page what it shows, and `part`
+/// gets the key `name`.
 Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}) {
   cut_texts(part, notes);
   return {{"kind", kind},
@@ -100,8 +102,8 @@ Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}
 }
 
 /// Returns the details of points in at most `most` bytes. If there are too many points to give each
-/// `fewest` bytes, only those with the most ranks have details. The points have equal shares of the
-/// bytes; bytes that a point does not need go to points with more ranks.
+/// `fewest` bytes, only the points with the most ranks have details. Each point gets an equal share
+/// of the bytes; what a point does not use goes to points with more ranks.
 Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most, PageNotes& notes) {
   constexpr std::size_t fewest = 64'000;
   std::vector<std::size_t> order(points.size());
@@ -130,7 +132,8 @@ Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most,
   return details;
 }
 
-/// True if a row must stay when rows are thinned out.
+/// True if a row must stay when rows are left out: it is not ok, or belongs to a slow pair of
+/// ranks.
 bool matters(const Json& row, const std::set<std::pair<int, int>>& slow) {
   if (row.contains("status") && row["status"] != "ok") return true;
   const auto is_rank = [&](const char* key) { return row.contains(key) && row[key].is_number(); };
@@ -138,13 +141,13 @@ bool matters(const Json& row, const std::set<std::pair<int, int>>& slow) {
          slow.contains({row["src"].get<int>(), row["dst"].get<int>()});
 }
 
-/// Keeps about `share` of a point's rows.
+/// Keeps about this share of a point's rows, and all that matter (see matters()).
 void thin_rows(Json& point, double share) {
   std::set<std::pair<int, int>> slow;
   for (const Json& at : point["slow_pairs"]) {
     slow.insert({at["src"].get<int>(), at["dst"].get<int>()});
   }
-  constexpr std::size_t few = 64;  // rows; a point with so few keeps all
+  constexpr std::size_t few = 64;  // rows; a point with at most so many keeps all
   Json& rows = point["rows"];
   if (rows.size() <= few) return;
   Json kept = Json::array();
@@ -158,9 +161,8 @@ void thin_rows(Json& point, double share) {
   rows = std::move(kept);
 }
 
-/// Removes rows that together take `bytes`, evenly spread. Failed rows, rows of slow pairs and
-/// all rows of points that have at most 64 stay, even if the removal of all other rows is not
-/// enough.
+/// Removes rows that together take about `bytes`, spread evenly. Rows that are not ok, rows of slow
+/// pairs, and all rows of points with at most 64 rows stay, even if too few others can be removed.
 void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
   std::size_t of_rows = 0;
   Shown rows;
@@ -184,8 +186,8 @@ void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
              notes);
 }
 
-/// Keeps the layers of each point in which ranks spend the most time. All points together keep at
-/// most `most_layers`, but each point keeps at least `fewest`.
+/// Keeps those layers of each point in which ranks spend the most time. At most `most_layers` stay
+/// in the report, but each point keeps at least `fewest` of its layers.
 void sample_layers(Json& report, PageNotes& notes) {
   constexpr std::size_t most_layers = 6000, fewest = 8;
   std::vector<Json*> split;
@@ -220,8 +222,9 @@ void sample_layers(Json& report, PageNotes& notes) {
              notes);
 }
 
-/// Reduces a report to at most `most` bytes: it removes layers, then rows of micro-benchmarks, and
-/// then, if there are several launches, the points of the last launches.
+/// Reduces a report to at most `most` bytes, as far as possible. It removes layers, then rows of
+/// micro-benchmarks, and then, if there are several launches, the points of whole launches, the
+/// last one first.
 void sample_report(Json& report, std::size_t most, PageNotes& notes) {
   sample_layers(report, notes);
   std::size_t bytes = page_bytes(report);
@@ -277,8 +280,8 @@ Json page_data(const merge::Report& report, std::size_t most_bytes) {
   Json pruned = render::report_json(report);
   prune_report(pruned, notes);
   cut_texts(pruned, notes);
-  // The report may take up to two thirds of the room, and the details of points take the rest.
-  constexpr std::size_t reserved = 40'000;  // for metrics, notes and the enclosing keys
+  // The report may take two thirds of the room. The details of points take what it leaves.
+  constexpr std::size_t reserved = 40'000;  // bytes for metrics, notes and the enclosing keys
   const std::size_t room = most_bytes - std::min(most_bytes, reserved);
   sample_report(pruned, room - room / 3, notes);
   const std::size_t bytes = page_bytes(pruned);

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Rounds to `digits` significant decimal digits, so that JSON prints no more of them.
+/// Rounds a number to `digits` significant decimal digits, so that JSON prints only these.
 double rounded(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return value;
   const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
@@ -31,7 +31,7 @@ double rounded(double value, int digits) {
 
 constexpr std::size_t kinds = 4;
 
-/// An entry of the series of steps: the steps of one kind among `every` consecutive steps.
+/// An entry of the series of steps: all steps of one kind in a window of consecutive steps.
 struct Entry {
   std::size_t first = 0;
   StepKind kind{};
@@ -164,7 +164,8 @@ std::vector<DetailedPoint> detailed_points(const merge::Report& report) {
 
 DetailLimits limits_within(const results::PointData& point, std::size_t bytes) {
   const std::size_t quarter = bytes / 4;
-  // Each limit is computed from the bytes that one step, span, row, cell, line or sample takes.
+  // Each limit is computed from an estimate of the bytes that one step, span, row, cell, line or
+  // sample takes.
   constexpr std::size_t step = 25, span = 50, row = 256, cell = 8, line = 6000, sample = 40;
   constexpr std::size_t spans_of_lane = 125;
   const DetailLimits most;

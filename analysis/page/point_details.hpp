@@ -15,35 +15,36 @@
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 
-/// Makes the JSON for the charts of a point: steps, ranks, timeline and devices, each sampled.
+/// Makes the JSON for the charts of a point (steps, ranks, timeline and devices), each limited in
+/// size.
 namespace isoscale::analysis::page {
 
-/// Limits on the size of the data for a point's charts; by default the most that a screen can show.
+/// Limits on the data for a point's charts; by default the most that a screen can show.
 struct DetailLimits {
-  std::size_t steps = 1000;  ///< entries of the series of steps
-  std::size_t spans = 4000;  ///< spans of the timeline, over all lanes
-  std::size_t lanes = 8;     ///< lanes of the timeline; more only if there are more pipeline stages
-  std::size_t stages = 32;   ///< the most lanes of the timeline, even with more pipeline stages
+  std::size_t steps = 1000;   ///< entries of the series of steps
+  std::size_t spans = 4000;   ///< spans of the timeline, over all lanes
+  std::size_t lanes = 8;      ///< lanes of the timeline, unless there are more pipeline stages
+  std::size_t stages = 32;    ///< lanes of the timeline if there are more pipeline stages
   std::size_t columns = 200;  ///< columns of the rank map's cells
   std::size_t rows = 256;     ///< rows of the rank map
-  std::size_t devices = 16;   ///< lines (devices) of each quantity
+  std::size_t devices = 16;   ///< lines for each quantity, one line for each device
   std::size_t samples = 200;  ///< values of a device's line
 };
 
-/// Returns limits with which the data for a point's charts takes about `bytes`: the timeline three
-/// eighths, ranks three eighths (a quarter for rows, an eighth for cells), devices a quarter, steps
-/// an eighth, so slightly more than `bytes`. A few entries of each always remain,
-/// which take up to 64 kB.
+/// Returns limits with which the data for a point's charts takes slightly more than `bytes`: three
+/// eighths for the timeline, three eighths for ranks (a quarter for rows, an eighth for cells), a
+/// quarter for devices and an eighth for steps. A few entries of each always remain, which take up
+/// to 64 kB.
 [[nodiscard]] DetailLimits limits_within(const results::PointData& point, std::size_t bytes);
 
 /// Sentences that say how much of the data a page shows; one sentence covers all points.
 using PageNotes = std::vector<std::string>;
 
-/// The number of items that a page shows, and the number that the report has.
+/// The number of items that a page shows, and the number that there are.
 struct Shown {
   std::size_t shown = 0, all = 0;
 };
-/// Adds "3 of 20 `sentence`" to `notes` if not all items are shown.
+/// Adds "3 of 20" and `sentence` to `notes` if not all items are shown.
 void note_shown(const Shown& count, std::string_view sentence, PageNotes& notes);
 
 /// A point whose charts a page shows. The pointers do not own their objects.
@@ -53,93 +54,97 @@ struct DetailedPoint {
   const PointReport* point = nullptr;
 };
 
-/// Returns the points with charts: for a single run all points with step times, and for several
-/// runs the point of the typical launch of each joined point.
+/// Returns the points that have charts. For a single run, these are all points with step times; for
+/// several runs, the point of the typical launch of each joined point (see merge).
 [[nodiscard]] std::vector<DetailedPoint> detailed_points(const merge::Report& report);
 
-/// Returns the data for the charts of a point: run, point, ranks, steps, rank_map, timeline,
-/// devices.
+/// Returns the data for the charts of a point, with the keys run, point, ranks, steps, rank_map,
+/// timeline and devices.
 [[nodiscard]] nlohmann::ordered_json point_details(const DetailedPoint& at,
                                                    const DetailLimits& limits);
 
-/// Adds to `notes` how much of the data of the points is shown; `details` has an entry for each
-/// point.
+/// Adds sentences to `notes` that say how much of the points' data is shown; `details` has the
+/// result of point_details() for each point.
 void note_details(const std::vector<DetailedPoint>& points, const nlohmann::ordered_json& details,
                   PageNotes& notes);
 
-/// The purpose of a step. The page uses the same numbers.
+/// The purpose of a step. The page's script uses the same numbers.
 enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm_up = 3 };
 [[nodiscard]] StepKind kind_of_step(const results::PointData& point, std::size_t step);
 
-/// Returns the seconds that the slowest rank took for a step; absent if a rank has no time.
+/// Returns the seconds that the slowest rank took for a step; absent if the time of a rank is
+/// missing.
 [[nodiscard]] std::optional<double> time_of_step(const results::PointData& point, std::size_t step);
 
-/// Returns the step times of a point as JSON, in order. An entry stands for the steps of one kind
-/// among `every` consecutive steps; `every` is 1 unless that gives more than `most` entries. Each
-/// kind that occurs has at least one entry. The keys are:
+/// Returns the step times of a point as JSON, in order. An entry stands for all steps of one kind
+/// (StepKind) among `every` consecutive steps. `every` is 1 unless that would give more than `most`
+/// entries. The keys, where [] marks a list, are:
 /// - first[]: number of the entry's first step
 /// - time[]: seconds of its slowest step
 /// - kind[]: its StepKind
-/// - every
-/// - quantiles[101]: of the measured steps, at 0 to 100%, linear between order statistics; null if
-///   there are none
+/// - every: consecutive steps for one entry of each kind
+/// - quantiles[101]: quantiles of the measured steps' times, from 0 to 100%, linear between order
+///   statistics; null if there are no measured steps
 [[nodiscard]] nlohmann::ordered_json step_series(const results::PointData& point, std::size_t most);
 
-/// Returns the times of a point as JSON, with a row for each rank, sorted by host and MPI's rank.
-/// If there are more than limits.rows ranks, only some have rows: the first rank, the ranks with
-/// the longest steps, with the longest computation and for which others waited longest, and others,
-/// evenly spread. The keys are:
+/// Returns the times of a point's ranks as JSON, with a row for each rank, sorted by host and by
+/// MPI's rank. If there are more than limits.rows ranks, only these have rows: the first rank;
+/// ranks with the longest steps, with the longest computation, and for which others waited longest;
+/// and others, spread evenly. The keys, where [] marks a list and {} an object, are:
 /// - hosts[]: names
 /// - rank[], world_rank[] (MPI's), host[] (index into hosts), by row
 /// - step[]: median seconds of the rank's measured steps
-/// - wait[] ... other[], caused_wait[]: seconds; null where not traced or not known
+/// - wait[] ... other[], caused_wait[]: seconds; null if the rank was not traced or the time is not
+///   known
 /// - traced: number of traced ranks
-/// - median{}: median over all ranks, by column
-/// - cells: null for a single rank or without measured steps; else
+/// - median{}: median over all ranks, for each of the lists of times
+/// - cells: step times by rank and step; null for a single rank or without measured steps; else
 ///   - first[]: number of the first step of each column
-///   - every: measured steps that share a column
+///   - every: number of measured steps in a column
 ///   - steps: number of measured steps
-///   - time[row][column]: deviation of the rank's step time from the median of all ranks in that
-///     step, relative to the median; of the steps in a column, the largest deviation in magnitude
+///   - time[row][column]: the rank's step time relative to the median of all ranks in that step,
+///     minus 1; of the steps in a column, the value that is largest in magnitude
 [[nodiscard]] nlohmann::ordered_json rank_map(std::span<const results::RankFacts> facts,
                                               const PointReport& point, const DetailLimits& limits);
 
-/// Returns one traced step of a point as lanes of spans: the step whose length is nearest to the
-/// median of those that count; null if no trace is usable. Each lane shows one rank. Each pipeline
+/// Returns one traced step of a point as lanes, one for each shown rank. The step is the one whose
+/// length is nearest to the median of those that count; null if no trace is usable. Each pipeline
 /// stage has a lane, for the rank whose other coordinates are 0. Further lanes, up to limits.lanes,
 /// show the first and the last rank, the ranks with the longest computation and for which others
-/// waited longest, and then other ranks.
-///
-/// The keys are:
-/// - step: number; length: seconds from the first start to the last end of a lane; step_time:
-/// seconds of the slowest rank
-/// - ops[], phases[], lanes[]
-/// - spans{}, idle{}: columns; times are nanoseconds after the start of the drawn time
-/// - merged: number of spans that were merged into others; merged_gaps: nanoseconds between these
+/// waited longest, and then other ranks. The keys, where [] marks a list and {} an object, are:
+/// - step: number of the step
+/// - length: seconds from the start of the first lane to the end of the last
+/// - step_time: seconds of the slowest rank
+/// - ops[], phases[], lanes[]: names of kinds of ops and of phases, and one object for each lane
+/// - spans{}, idle{}: a list for each column; times are nanoseconds after the start of the drawn
+///   time
+/// - merged: number of spans that were merged into others
+/// - merged_gaps: nanoseconds of gaps within merged spans
 /// - spans_left_out: number of shorter spans that are not drawn
-/// - totals{}: LaneTotals by lane, nanoseconds of all spans
-/// - breakdown{}: seconds, means over these lanes' ranks and all traced steps; null if not known;
-///   wait_known and bubble_known are as in BreakdownResult
+/// - totals{}: LaneTotals of each lane in nanoseconds, over all spans
+/// - breakdown{}: seconds, means over the ranks of the lanes and all traced steps that count; null
+///   if not known; wait_known and bubble_known are as in BreakdownResult
 /// - left_out: number of traced ranks without a lane
-/// An op's kind is a name of program::OpKind; merged ops of several kinds are "compute", "copies",
+/// An op's kind is a name of program::OpKind. Merged ops of several kinds are "compute", "copies",
 /// "communication", or "mixed" if they are of more than one of these.
 [[nodiscard]] nlohmann::ordered_json lanes(std::span<const results::RankFacts> facts,
                                            const PointReport& point, const DetailLimits& limits);
 
-/// Returns the samples of a point's devices as lines: device, rank, host, quantity, unit, time[]
-/// (seconds after the first step), value[], averaged (the largest number of samples in a value),
-/// and low[] and high[] if samples were averaged. A line has at most limits.samples values. If
-/// there are more samples, a value is the mean over an interval of time, with the lowest and the
-/// highest sample; for a set of bits, it has all bits that were set. A value that equals both its
-/// neighbours is left out, since the line is the same without it. A quantity has at most
-/// limits.devices lines, for the devices that differ most from the others. Clocks, power and
-/// temperature come first; counters are left out, since their values have no meaning by themselves.
+/// Returns the samples of a point's devices as a list of lines. The keys of a line, where [] marks
+/// a list, are device, rank, host, quantity, unit, time[] (seconds after the first step), value[],
+/// averaged (the largest number of samples in a value), and low[] and high[] if samples were
+/// averaged. A line has at most limits.samples values. If there are more samples, a value is the
+/// mean over a number of consecutive samples, with the lowest and the highest; for a quantity that
+/// is a set of bits, it has all bits that were set. A value that equals both its neighbours is left
+/// out, since the line is the same without it. A quantity has at most limits.devices lines, for the
+/// devices that differ most from the others. Clocks, power and temperature come first. Counters are
+/// left out, since their values have no meaning by themselves.
 [[nodiscard]] nlohmann::ordered_json device_lines(std::span<const results::RankFacts> facts,
                                                   const results::PointData& point,
                                                   const DetailLimits& limits);
 
-/// Returns the number of lines that device_lines() has if it shows at most `devices` devices of
-/// each quantity. Without `devices`, returns the number of all series of the point, including
+/// Returns the number of lines that device_lines() makes if it shows at most `devices` devices of
+/// each quantity. If `devices` is absent, returns the number of all series of the point, including
 /// counters.
 [[nodiscard]] std::size_t count_device_lines(const results::PointData& point,
                                              std::optional<std::size_t> devices = std::nullopt);
@@ -148,8 +153,8 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 [[nodiscard]] std::string host_of(std::span<const results::RankFacts> facts,
                                   const results::PointData& point, int rank);
 
-/// Returns a number rounded for a chart, where six digits are finer than a pixel; null if it is
-/// absent or not finite.
+/// Returns a number rounded to `digits` significant digits, of which six are finer than a pixel of
+/// a chart; null if the number is absent or not finite.
 [[nodiscard]] nlohmann::ordered_json drawn(const std::optional<double>& value, int digits = 6);
 
 }  // namespace isoscale::analysis::page

@@ -20,16 +20,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;  ///< most on a page
+constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;  ///< limits for one page
 
-/// Returns the keys of the facts that are specific to a rank (see kinds_of_ranks()).
+/// Returns the keys of those facts in `part` ("text" or "number") that are specific to a rank (see
+/// kinds_of_ranks()).
 std::set<std::string> own_keys(const Json& ranks, const char* part) {
   std::set<std::string> own{"gpu_uuid", "gpu_pci", "gpu_serial", "gpu_nvlink_peers", "bound_cpus"};
   struct Seen {
     std::set<std::string> values{};
     std::size_t ranks = 0;
   };
-  std::map<std::string, std::map<std::string, Seen>> by_key;  // by key, then by host
+  std::map<std::string, std::map<std::string, Seen>> by_key;  // values by key, then by host
   for (const Json& rank : ranks) {
     const std::string host = rank.at("host").get<std::string>();
     for (const auto& [key, value] : rank.at(part).items()) {
@@ -64,7 +65,8 @@ Json kind_json(const Json& text, const Json& number, const std::vector<int>& ran
           {"more_hosts", hosts.size() - named.size()}, {"text", text},          {"number", number}};
 }
 
-/// Returns the rank-specific values that the page reads, as one array for each key.
+/// Returns the rank and the host of each rank (at most most_places ranks), as one array for each
+/// key.
 Json places_of(const Json& ranks) {
   Json places{{"rank", Json::array()}, {"host", Json::array()}};
   for (std::size_t i = 0; i < std::min(ranks.size(), most_places); ++i) {
@@ -90,7 +92,8 @@ void prune_system(Json& system, const std::string& file, PageNotes& notes) {
   }
 }
 
-/// Returns the beginning of a UTF-8 text that is too long; absent if the text is short enough.
+/// Returns the beginning of a text (UTF-8) that is longer than longest_text; absent if the text is
+/// short enough.
 std::optional<std::string> cut(const std::string& text) {
   if (text.size() <= longest_text) return std::nullopt;
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
@@ -131,7 +134,7 @@ std::size_t cut_all(Json& data) {
   return count;
 }
 
-/// Keeps the first 200 warnings of a run; a page with more is not readable.
+/// Keeps the first 200 warnings of a run, since more are not readable on a page.
 void prune_warnings(Json& run, PageNotes& notes) {
   constexpr std::size_t most = 200;
   Json& warnings = run["warnings"];

@@ -22,7 +22,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using results::PointData;
 
-/// Cells are rounded to multiples of 1 / cell_digits; this is enough, as they are shown as colours.
+/// Cells are rounded to multiples of 1 / cell_digits. This is enough, since they are shown as
+/// colours.
 constexpr double cell_digits = 1e4;
 
 /// Returns all ranks of the point, sorted by host and then by MPI rank.
@@ -51,7 +52,7 @@ std::vector<std::size_t> measured_steps(const PointData& point) {
   return steps;
 }
 
-/// Returns the median step time of each rank, in seconds; empty if no step was measured.
+/// Returns the median step time of each rank over `steps`, in seconds; empty if `steps` is empty.
 std::vector<double> median_of_rank(const PointData& point, const std::vector<std::size_t>& steps) {
   std::vector<double> medians;
   if (steps.empty()) return medians;
@@ -63,10 +64,11 @@ std::vector<double> median_of_rank(const PointData& point, const std::vector<std
   return medians;
 }
 
-/// The times of a point's ranks; NaN where a rank was not traced.
+/// One value for each rank of the point, usually seconds; NaN if it is not known.
 using OfRank = std::vector<double>;
 
-/// Returns a value for each rank; `value_of` takes the index of the rank in the breakdown.
+/// Returns the values of all ranks: value_of(i) for the i-th traced rank of the breakdown, and NaN
+/// for the others.
 template <class ValueOf>
 OfRank traced(const PointReport& point, const ValueOf& value_of) {
   OfRank values(static_cast<std::size_t>(point.data->ranks),
@@ -78,7 +80,7 @@ OfRank traced(const PointReport& point, const ValueOf& value_of) {
   return values;
 }
 
-/// Returns the seconds that other ranks waited for each rank.
+/// Returns the seconds that other ranks waited for each rank; NaN if they are not known.
 OfRank caused_waits(const PointReport& point) {
   const breakdown::BreakdownResult& breakdown = point.breakdown;
   return traced(point, [&](std::size_t i) {
@@ -87,8 +89,9 @@ OfRank caused_waits(const PointReport& point) {
   });
 }
 
-/// Keeps `most` ranks of `order`: the first rank; a quarter each of those with the longest step,
-/// with the longest computation and for which others waited longest; and others, evenly spread.
+/// Reduces `order` to at most `most` ranks: the first; up to a quarter each of `most` with the
+/// longest step, with the longest computation, and for which others waited longest; and others,
+/// spread evenly.
 void sample(const PointReport& point, const OfRank& steps, std::size_t most,
             std::vector<int>& order) {
   if (order.size() <= most) return;
@@ -134,7 +137,7 @@ Json cells(const PointData& point, const std::vector<int>& ranks,
     Json line = Json::array();
     for (const double off : of_row) {
       // A large deviation may be hundreds of times the median, so it is rounded to significant
-      // digits.
+      // digits instead.
       line.push_back(drawn(std::abs(off) < 1 ? std::round(off * cell_digits) / cell_digits : off));
     }
     time.push_back(std::move(line));
@@ -142,7 +145,8 @@ Json cells(const PointData& point, const std::vector<int>& ranks,
   return {{"first", first}, {"every", every}, {"steps", steps.size()}, {"time", time}};
 }
 
-/// Adds a column with the values of `ranks`, and the median of all values that are known.
+/// Adds to `map` the list `name` with the values of `ranks`, and the median of the known values of
+/// all ranks.
 void add_column(const char* name, const OfRank& values, const std::vector<int>& ranks, Json& map) {
   Json column = Json::array();
   for (const int rank : ranks) {

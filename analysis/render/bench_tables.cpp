@@ -24,7 +24,8 @@ namespace {
 using microbench::ClassReport;
 using microbench::RowReport;
 
-/// Returns the properties that all rows of a group have in common: members, op, axis, ...
+/// Returns the properties that all rows of a group of collectives share: number of ranks, op, axis,
+/// ...
 std::vector<std::string> names_of(const results::RowData& row) {
   std::vector<std::string> names{fmt::format("{}", number_of(row, "members").value_or(0))};
   for (const std::string_view key :
@@ -34,7 +35,8 @@ std::vector<std::string> names_of(const results::RowData& row) {
   return names;
 }
 
-/// Returns a key that is equal for the out-of-place and the in-place row of one size.
+/// Returns a key that is equal for two rows of the same size, of which one is out of place and the
+/// other in place.
 auto size_key(const RowReport& row) {
   const auto number = [&](const char* key) { return number_of(*row.data, key).value_or(-1); };
   return std::tuple{number("bytes"), number("count"), number("root"), text_of(*row.data, "dtype"),
@@ -51,7 +53,7 @@ bool differs(const CollectiveGroup& group, const char* key) {
       group.sizes, [&](const PlacePair& pair) { return text_of(*pair.any().data, key) != first; });
 }
 
-/// Returns the number of wrong elements in both rows together.
+/// Returns the number of wrong elements in both rows of a pair; undefined if neither was checked.
 Value wrong_of(const PlacePair& pair) {
   Value sum;
   std::int64_t wrong = 0;
@@ -75,7 +77,7 @@ DocumentTable collective_table(const CollectiveGroup& group) {
     out.push_back(has_rates ? pair.out_of_place : nullptr);
     in.push_back(has_rates ? pair.in_place : nullptr);
     wrong.push_back(has_rates ? wrong_of(pair) : Value());
-    // Wrong elements are left out here, since they have a column of their own.
+    // Wrong elements are not among these reasons, since they have a column of their own.
     const bool is_half = pair.in_place != nullptr && !microbench::has_rates(*pair.in_place->data);
     reasons.push_back(!has_rates ? row_excuse(pair.any())
                       : is_half  ? row_excuse(*pair.in_place)
@@ -128,7 +130,7 @@ DocumentTable overlap_table(const microbench::BenchReport& bench) {
   return table;
 }
 
-constexpr std::size_t largest_matrix = 16;  ///< number of ranks
+constexpr std::size_t largest_matrix = 16;  ///< ranks; a larger matrix is not shown
 
 /// Returns "0.0117", "5.03", "1234": three significant digits, so that slow links do not show as
 /// zeros.
@@ -136,11 +138,11 @@ std::string three_digits(double value) {
   return value < 99.95 ? fmt::format("{:#.3g}", value) : fmt::format("{:.0f}", value);
 }
 
-/// A quantity that is measured for each pair of ranks; a matrix shows it in one unit.
+/// A quantity that is measured for each pair of ranks. All cells of its matrix have one unit.
 struct Quantity {
   const char* title;
   std::optional<double> microbench::PairReport::*value;
-  double unit;  ///< the unit of the cells, in SI units
+  double unit;  ///< the cells' unit in SI units, such as 1e-6 for us
 };
 
 std::vector<DocumentTable> matrices(const PointReport& point) {
@@ -221,8 +223,8 @@ Metrics<ClassReport> class_metrics() {
 
 std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench) {
   std::vector<CollectiveGroup> groups;
-  // This map finds the entry of a size quickly, since there are many tables with hundreds of rows
-  // each.
+  // This map finds the row of a size quickly, since a report may have many tables with hundreds of
+  // rows each.
   std::map<std::pair<std::size_t, decltype(size_key(bench.rows.front()))>, std::size_t> open;
   std::map<decltype(names_of(*bench.rows.front().data)), std::size_t> group_of_names;
   for (const RowReport& row : bench.rows) {

@@ -17,8 +17,8 @@
 /// and builds their tables.
 namespace isoscale::analysis::render {
 
-/// Returns the metrics of a row that tables and JSON show, for all known kinds of rows. A metric
-/// without a function for its value is read from the row under the metric's key.
+/// Returns the metrics that tables and JSON show for rows of all known kinds. A metric without a
+/// function for its value is read from the row, where it is stored under the metric's key.
 [[nodiscard]] Metrics<microbench::RowReport> row_metrics();
 template <>
 [[nodiscard]] Value stored_value(const microbench::RowReport& row, std::string_view key, Unit unit);
@@ -29,7 +29,8 @@ template <>
 /// Returns the metrics of the pairs of ranks of one class of link.
 [[nodiscard]] Metrics<microbench::ClassReport> class_metrics();
 
-/// Returns "±0.4%", or "n=2: too few" for a time from few repetitions; "—" without any.
+/// Returns the interval of a row's time: "±0.4%", "n=2: too few" for a time from few repetitions,
+/// or "—" without a time.
 [[nodiscard]] std::string interval_cell(const results::RowData* row,
                                         const std::optional<statistics::Estimate>& time);
 
@@ -44,16 +45,17 @@ template <>
 /// Returns the tables of a point, in the order in which their kinds were measured.
 [[nodiscard]] std::vector<DocumentTable> bench_tables(const PointReport& point);
 
-/// Returns the tables of point-to-point rows: matrices of pairs among up to 16 ranks, a table by
-/// class of link, and a table of the patterns in which many ranks communicate at once.
+/// Returns the tables of point-to-point rows: matrices of pairs among up to 16 ranks, a table with
+/// a row for each class of link, and a table of the patterns in which many ranks communicate at
+/// once.
 [[nodiscard]] std::vector<DocumentTable> pair_tables(const PointReport& point);
 
 /// Returns the tables of a calibration: time over size, growth of latency with ranks, and highest
 /// GEMM rates. The list is empty if nothing was fitted.
 [[nodiscard]] std::vector<DocumentTable> calibration_tables(const RunReport& report);
 
-/// Returns one table for each title, with the rows for which `belongs` is true and the metrics that
-/// `keys` names.
+/// Returns one table for each title that `title` gives to rows, with the rows for which `belongs`
+/// is true and the metrics that `keys` names.
 [[nodiscard]] std::vector<DocumentTable> row_tables(
     const microbench::BenchReport& bench,
     const std::function<bool(const results::RowData&)>& belongs,
@@ -69,15 +71,15 @@ struct PlacePair {
 };
 /// The rows of one collective, which differ only in size, type and reduction.
 struct CollectiveGroup {
-  const results::RowData* first = nullptr;  ///< one of them; not owned
+  const results::RowData* first = nullptr;  ///< any row of the group; not owned
   std::vector<PlacePair> sizes{};           ///< in the order measured
 };
 [[nodiscard]] std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench);
 /// Returns the title of a group: "all_reduce among 4 on tp, one group, ring"; not escaped.
 [[nodiscard]] std::string group_title(const CollectiveGroup& group);
 
-// The following report on inference: latency against throughput for points of workload infer, and
-// request rates for points of workload serve.
+// The following reports on inference: latency against throughput for points of the workload infer,
+// and request rates for points of the workload serve.
 
 /// The two rows, prefill and decode, of one batch size on one mesh.
 struct Inference {
@@ -96,19 +98,20 @@ struct Inference {
   std::optional<statistics::Estimate> tpot{};
   std::optional<double> tokens_per_second{};  ///< replicas x batch / tpot, in decode
   std::optional<double> tokens_per_second_per_rank{};
-  bool on_frontier = false;  ///< no other entry dominates it
-  std::string failure{};     ///< why a value is missing; "" if none is
+  /// True if no other entry dominates this one: none is at least as good in time per token and in
+  /// throughput per rank, and better in one of them.
+  bool on_frontier = false;
+  std::string failure{};  ///< why a value is missing; "" if none is
 };
 
 [[nodiscard]] Metrics<Inference> inference_metrics();
 
-/// Returns the entries of all points of workload infer, in the order measured, with their frontiers
-/// marked. There is one frontier for each combination of model, type, prompt and output, with and
-/// without the output projection.
+/// Returns the entries of all points of the workload infer, in the order measured, with those on a
+/// frontier marked. There is one frontier for each task (see question_of()).
 [[nodiscard]] std::vector<Inference> inferences_of(const RunReport& report);
 
-/// Returns the task on which meshes are compared, as text: "tiny, f32, prompt 16, output 64";
-/// not escaped.
+/// Returns the task for which meshes are compared (model, type, prompt, output, with or without the
+/// output projection), as text: "tiny, f32, prompt 16, output 64"; not escaped.
 [[nodiscard]] std::string question_of(const Inference& at);
 
 /// Returns one table for each task (see question_of()), with a row for each batch size and mesh;
@@ -118,20 +121,20 @@ struct Inference {
 /// that they reach.
 [[nodiscard]] std::vector<DocumentTable> infer_part_tables(const PointReport& point);
 
-/// Appends the entries of `all` that belong to `point` to "rows" of `object`, which is the JSON of
-/// the point.
+/// Appends the entries of `all` that belong to `point` to the list "rows" of `object`, the JSON
+/// object of the point.
 void add_inferences_json(std::span<const Inference> all, const PointReport& point,
                          nlohmann::ordered_json& object);
 
-/// Returns the tables of one point of workload serve: its request rates in ascending order, and its
-/// replicas at the rate for which the run file has single requests.
+/// Returns the tables of one point of the workload serve: its request rates in ascending order, and
+/// the use of its replicas at the one rate for which the run file has single requests.
 [[nodiscard]] std::vector<DocumentTable> serve_tables(const PointReport& point);
 /// Returns sentences that explain the columns of serve_tables(); empty for a run without rows of
-/// workload serve.
+/// the workload serve.
 [[nodiscard]] std::vector<std::string> serve_key(const RunReport& report);
 
-/// Returns the object of one row of workload serve. The object of a request rate has latency, ttft,
-/// tpot and queueing as objects with median, p90, p99 and max, in seconds; undefined values are
+/// Returns the JSON object of one row of the workload serve. For a request rate, its latency, ttft,
+/// tpot and queueing are objects with median, p90, p99 and max, in seconds; undefined values are
 /// null.
 [[nodiscard]] nlohmann::ordered_json serve_json(const results::RowData& row);
 

@@ -17,7 +17,8 @@
 #include "base/text.hpp"
 #include "results/records/layout.hpp"
 
-/// Writes what was fitted to the rows of micro-benchmarks.
+/// Writes the calibration of a run: the curves and rates that were fitted to the rows of
+/// micro-benchmarks.
 namespace isoscale::analysis::render {
 namespace {
 
@@ -44,8 +45,8 @@ Metrics<CalibrationCurve> fitted_metrics() {
   return all;
 }
 
-/// Returns the fitted latency among n ranks, "4.1 us + 1.2 us x log2 n"; if no law was fitted, the
-/// latencies at the smallest and at the largest rank count.
+/// Returns the fitted law of latency for n ranks, such as "4.1 us + 1.2 us x log2 n"; if no law was
+/// fitted, the latencies of the smallest and of the largest group.
 Value latency_law(const CalibrationGrowth& at) {
   const auto time = [](double value) { return figure(value, Unit::seconds); };
   if (!at.law.empty()) return fmt::format("{} + {} x {}", time(at.base), time(at.slope), at.law);

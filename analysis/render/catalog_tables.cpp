@@ -16,7 +16,8 @@
 #include "analysis/render/render.hpp"
 #include "base/text.hpp"
 
-/// Writes an index of runs: as tables, as JSON, and as CSV with a line for each run and experiment.
+/// Writes an index of runs as tables, as JSON, and as CSV with a line for each experiment of each
+/// run.
 namespace isoscale::analysis::render {
 namespace {
 
@@ -24,7 +25,7 @@ using catalog::IndexExperiment;
 using catalog::IndexRun;
 using catalog::IndexTrend;
 
-/// Returns the date of a stored time.
+/// Returns the date in a stored time, such as "2026-01-02".
 std::string day(const std::string& created) {
   constexpr std::size_t length = 10;  // 2026-01-02
   return escape(created.substr(0, length));
@@ -134,7 +135,7 @@ Metrics<IndexTrend> index_trend_metrics() {
 
 namespace {
 
-/// Merges all micro-benchmarks of a run into one entry.
+/// Merges all micro-benchmarks of a run into one entry of the index.
 IndexExperiment together(const std::vector<const IndexExperiment*>& benches) {
   IndexExperiment all;
   std::set<std::string> labels;
@@ -154,15 +155,15 @@ IndexExperiment together(const std::vector<const IndexExperiment*>& benches) {
   return all;
 }
 
-/// A run with one of its experiments in a table.
+/// A row of a table: a run, and one of its experiments, or null for the run as a whole.
 struct Line {
-  std::size_t run = 0;  ///< index in the index
+  std::size_t run = 0;  ///< index in catalog::Index::runs
   const IndexExperiment* experiment = nullptr;
 };
 
-/// Returns a table with a row for each line. Its columns are the number of the launch, then the
-/// metrics of runs that `of_runs` names, then the metrics of experiments and the `others` that
-/// `of_experiments` names.
+/// Returns a table with a row for each of `lines`. Its columns are the number of the launch, then
+/// the metrics of runs that `of_runs` names, then the metrics of experiments, or columns of
+/// `others`, that `of_experiments` names.
 DocumentTable table_of_lines(const catalog::Index& index, const std::vector<Line>& lines,
                              Numbered numbered, std::string title, std::string_view of_runs,
                              std::string_view of_experiments,
@@ -186,7 +187,7 @@ DocumentTable table_of_lines(const catalog::Index& index, const std::vector<Line
   return table;
 }
 
-/// Returns the table of a machine's runs, by date.
+/// Returns the table of a machine's runs, in the order of their dates.
 DocumentTable run_table(const catalog::Index& index, const catalog::IndexMachine& machine,
                         Numbered numbered) {
   std::vector<Line> lines;
@@ -202,7 +203,7 @@ std::vector<DocumentTable> experiment_tables(const catalog::Index& index,
                                              Numbered numbered) {
   std::vector<Experiment> experiments;
   std::vector<std::vector<Line>> lines;
-  std::map<std::string, std::size_t> place;  // by fingerprint
+  std::map<std::string, std::size_t> place;  // index of the experiment's table, by fingerprint
   for (const std::size_t at : machine.runs) {
     for (const IndexExperiment& of : index.runs[at].experiments) {
       if (of.is_bench) continue;
@@ -221,8 +222,8 @@ std::vector<DocumentTable> experiment_tables(const catalog::Index& index,
   return tables;
 }
 
-/// Returns a table with one row for the micro-benchmarks of each run; it has no rows if there are
-/// none.
+/// Returns a table with one row for each run that has micro-benchmarks; without rows if no run has
+/// any.
 DocumentTable bench_table(const catalog::Index& index, const catalog::IndexMachine& machine,
                           Numbered numbered) {
   std::vector<std::size_t> runs;
@@ -276,7 +277,7 @@ Json experiment_json(const IndexExperiment& of) {
   return object;
 }
 
-/// Returns the entry of a run, without its experiments.
+/// Returns the JSON object of a run, without its experiments.
 Json index_run_json(const IndexRun& run, const std::string& machine) {
   Json object = run_head_json(run, run.file);
   object.update(object_of<IndexRun>(index_run_metrics(), run, "ended git_hash ranks_per_node"));
@@ -285,7 +286,7 @@ Json index_run_json(const IndexRun& run, const std::string& machine) {
   return object;
 }
 
-/// Returns the ids of these runs of an index.
+/// Returns the ids of the runs with the indices `runs`.
 Json ids_json(const catalog::Index& index, const std::vector<std::size_t>& runs) {
   return list_json(runs, [&](std::size_t at) { return Json(index.runs[at].id); });
 }
@@ -372,8 +373,8 @@ Json index_json(const catalog::Index& index) {
 }
 
 Json index_report_json(const IndexReport& report) {
-  // The objects of the runs have no key for points, so that readers do not conclude that the runs
-  // have no points.
+  // The objects of the runs have no key for points: an empty list would look as if the runs had no
+  // points.
   const auto head = [](const IndexRun& run) { return run_head_json(run, run.file); };
   Json object{{"schema_version", report_schema_version},
               {"runs", list_json(report.index.runs, head)},

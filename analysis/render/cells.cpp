@@ -21,7 +21,7 @@ namespace {
 /// Returns the number of steps that the statistics use: "1 step", "4 steps".
 std::string steps_text(const PointReport& point) { return base::counted(point.steps, "step"); }
 
-/// Returns `at`, or the value alone if `at` is absent or its interval is empty.
+/// Returns `at`; if `at` is absent or its interval is empty, returns the value without an interval.
 std::optional<statistics::Located> without_empty(const std::optional<statistics::Located>& at,
                                                  const std::optional<double>& value) {
   if (!value) return std::nullopt;
@@ -29,8 +29,8 @@ std::optional<statistics::Located> without_empty(const std::optional<statistics:
   return has_width ? *at : statistics::Located{*value};
 }
 
-constexpr int bar_width = 20;  // cells that stand for 100%
-constexpr int bar_beyond = 4;  // cells beyond 100%: an efficiency of up to 120% is drawn
+constexpr int bar_width = 20;  // characters of a bar that stand for 100%
+constexpr int bar_beyond = 4;  // characters beyond 100%: efficiencies of up to 120% are drawn
 
 }  // namespace
 
@@ -68,8 +68,9 @@ std::string interval(const PointReport& point) {
 
 std::string interval_text(const statistics::Located& at) {
   if (!at.lower || !at.upper || !(at.value > 0)) return std::string{undefined};
-  constexpr double alike = 1.2;    // both sides are within a fifth of each other
-  constexpr double narrow = 0.01;  // a narrower interval is always shown by its half-width
+  constexpr double alike = 1.2;  // the longer side is at most 1.2 times the shorter
+  // If neither side is wider than this, relative to the value, only the mean of both is shown.
+  constexpr double narrow = 0.01;
   const double below = 1 - *at.lower / at.value, above = *at.upper / at.value - 1;
   const double wider = std::max(below, above);
   if (wider <= narrow || wider <= alike * std::min(below, above)) {

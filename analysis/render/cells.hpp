@@ -21,7 +21,8 @@ struct Category {
 };
 [[nodiscard]] const std::array<Category, 7>& categories();
 
-/// True if a part's time is completely known; false if only a lower bound is known.
+/// True if the time of this part of the breakdown is completely known; false if only a lower bound
+/// is known.
 [[nodiscard]] bool is_known(const breakdown::BreakdownResult& breakdown,
                             double breakdown::Breakdown::*part);
 
@@ -29,28 +30,28 @@ struct Category {
 /// Returns the median step time: "6.54 s", or "6.54 s (1 step)" for a point with the label
 /// few-steps.
 [[nodiscard]] std::string step_time(const PointReport& point);
-/// Returns the 95% interval of the step time relative to the median: "±0.4%", or "-31.0% +45.0%" if
-/// the wider side is above 1% and more than a fifth wider than the other side.
+/// Returns the 95% interval of the step time relative to the median: "±0.4%", or both sides,
+/// "-31.0% +45.0%", if the wider side is above 1% and more than 1.2 times as wide as the other.
 [[nodiscard]] std::string interval(const PointReport& point);
-/// Returns the same text for any figure above 0.
+/// Returns the text that interval() returns, for any value above 0.
 [[nodiscard]] std::string interval_text(const statistics::Located& at);
-/// Returns a time with its interval.
+/// Returns a time with its interval as a Located, which other functions here take.
 [[nodiscard]] inline statistics::Located located(const statistics::Estimate& time) {
   return {.value = time.median, .lower = time.lower, .upper = time.upper};
 }
-/// These functions return a value with the 95% interval that follows from the step times of the
-/// point and of the baseline. The baseline itself gets no interval. The result is absent if there
-/// is no baseline.
+/// These functions return a value with its 95% interval, which follows from the step times of the
+/// point and of the baseline; for the baseline itself, without an interval. The result is absent if
+/// there is no baseline.
 [[nodiscard]] std::optional<statistics::Located> efficiency_of(const PointReport& point);
 [[nodiscard]] std::optional<statistics::Located> speedup_of(const PointReport& point);
 /// Returns an explanation of the label few-steps; "" if the point does not have the label.
 [[nodiscard]] std::string few_steps_text(const PointReport& point);
 [[nodiscard]] std::string throughput_unit(const Curve& curve);
 [[nodiscard]] std::string share(const PointReport& point, double breakdown::Breakdown::*part);
-/// Returns one part of `parts` (the breakdown of the step or of a place in it) as a share of the
-/// whole step. "≥" precedes a share of which only a lower bound is known. "≤" precedes the share of
-/// transfer if the wait is not fully known, since transfer then includes some wait. The text is
-/// `undefined` if nothing is certain.
+/// Returns the time of one part of `parts` (the breakdown of the step, or of a phase, layer or the
+/// like in it) as a share of the whole step. "≥" precedes a share of which only a lower bound is
+/// known. "≤" precedes the share of transfer if the wait is not fully known, since transfer then
+/// includes some wait. The text is `undefined` if nothing is certain.
 [[nodiscard]] std::string share_text(const breakdown::BreakdownResult& breakdown,
                                      double breakdown::Breakdown::*part,
                                      const breakdown::Breakdown& parts);
@@ -58,23 +59,23 @@ struct Category {
 /// Returns the labels of a point, and "unverified" if its results were not checked or "WRONG" if
 /// they are wrong.
 [[nodiscard]] std::string notes(const PointReport& point);
-/// Returns the reason why a point has no numbers: "skipped: 12 heads do not divide by 8"; "" if the
-/// point is ok.
+/// Returns the reason why a point has no numbers, such as "skipped: 12 heads do not divide by 8";
+/// "" if the point is ok.
 [[nodiscard]] std::string excuse(const PointReport& point);
 
-/// Draws the parts of a step as one bar of constant length; the cells are rounded by the largest
-/// remainder method.
+/// Draws the parts of a step as one bar of constant length. Each part gets a whole number of
+/// characters by the largest remainder method, so that they add up.
 [[nodiscard]] std::string breakdown_bar(const breakdown::Breakdown& parts);
-/// efficiency_bar() draws an efficiency of up to 120% in eighths of a cell, with a mark at the
-/// ideal, 100%, and a final ">" if the efficiency is larger; efficiency_heading() draws the scale
-/// above such bars.
+/// efficiency_bar() draws an efficiency of up to 120% in eighths of a character, with a mark at the
+/// ideal, 100%. A larger efficiency ends in ">". efficiency_heading() draws the scale above such
+/// bars.
 [[nodiscard]] std::string efficiency_bar(double efficiency);
 [[nodiscard]] std::string efficiency_heading();
 
-/// True if some point of the curve is on more than one node; otherwise reports do not show nodes.
+/// True if some point of the curve is on more than one node; if not, reports leave out the nodes.
 [[nodiscard]] bool spans_nodes(const Curve& curve);
 /// Returns which mesh axes stay within a node and which cross nodes: "tp intra-node, dp
-/// inter-node"; "" on one node or if the nodes are not known.
+/// inter-node"; "" if the point is on one node or its nodes are not known.
 [[nodiscard]] std::string axes_text(const PointReport& point);
 /// Returns a line that names the baseline of the curve's efficiencies, or says that there is none.
 [[nodiscard]] Facts baseline_remark(const Curve& curve);

@@ -25,11 +25,11 @@ Points points_with(const Curve& curve, const std::function<bool(const PointRepor
   return points;
 }
 
-/// A named row of by_ranks(), with the text of its cell for a point.
+/// A row of the table of by_ranks(): its name, and a function that gives its cell for a point.
 using RankRow = std::pair<std::string, std::function<std::string(const PointReport&)>>;
 
-/// Returns a table with one column for each point, headed by its rank count, and a row for each
-/// figure; no rows if there are no points.
+/// Returns a table with one column for each point, headed by its rank count, and the rows `rows`;
+/// it has no rows if there are no points.
 DocumentTable by_ranks(const std::string& title, const Points& points,
                        const std::vector<RankRow>& rows) {
   DocumentTable table{
@@ -46,9 +46,9 @@ DocumentTable by_ranks(const std::string& title, const Points& points,
   return table;
 }
 
-constexpr int most_replicas = 12;  ///< rows of the table
+constexpr int most_replicas = 12;  ///< limit on the rows of the table
 
-/// True if a point's option differs from the default.
+/// True if the point has another value of this option than `usual`, the default.
 bool asks_for(const PointReport& point, const char* key, std::string_view usual) {
   const std::string option = option_of(*point.data, key);
   return !option.empty() && option != usual;
@@ -67,7 +67,7 @@ std::optional<double> utilisation(const PointReport& point, int replica) {
   return step > 0 ? std::optional{compute / step} : std::nullopt;
 }
 
-/// Returns the utilisation of replicas that were given different shares of the batch.
+/// Returns the table of the utilisation of replicas that were given different shares of the batch.
 DocumentTable replica_table(const Curve& curve) {
   const Points points = points_with(curve, [](const PointReport& point) {
     return point.breakdown.mean && point.data->mesh.dp > 1 && asks_for(point, "partition", "equal");
@@ -129,17 +129,17 @@ DocumentTable copies_table(const Curve& curve) {
                    {"exposed", part(&breakdown::Breakdown::copies)}});
 }
 
-constexpr std::size_t most_layers = 12, most_gemm_shapes = 12;  ///< rows of a table
+constexpr std::size_t most_layers = 12, most_gemm_shapes = 12;  ///< limits on the rows of a table
 constexpr std::string_view untraced_cause = "untraced";
 
-/// Returns the source of a table: "2 ranks, 4 traced steps, launch 3".
+/// Returns a text that says where a table's numbers come from: "2 ranks, 4 traced steps, launch 3".
 std::string traced_heading(const PointReport& point) {
   return fmt::format("{}, {}{}", base::counted(point.data->ranks, "rank"),
                      base::counted(point.breakdown.steps, "traced step"), of_launches({&point}));
 }
 
-/// Returns the causes that took or saved time somewhere, in an order that agrees with the order of
-/// causes in each column.
+/// Returns the causes that took or saved time in some column. Their order agrees with the order of
+/// the causes in each column.
 std::vector<std::string> causes_of(std::span<const LostColumn> columns) {
   std::vector<std::string> causes;
   std::set<std::string> present;
@@ -153,14 +153,15 @@ std::vector<std::string> causes_of(std::span<const LostColumn> columns) {
     }
   }
   std::erase_if(causes, [&](const std::string& cause) { return !present.contains(cause); });
-  // No cause explains the difference between traced and untraced steps, so it comes before the
-  // causes.
+  // "untraced", the difference between traced and untraced steps, is explained by no cause, so it
+  // precedes the causes.
   std::ranges::stable_partition(causes, [](const auto& at) { return at == untraced_cause; });
   return causes;
 }
 
 /// Returns the share of the measured step that this cause took: "0" if it took no time, "0.0%" if
-/// its share rounds to zero, and no number if the causes do not explain the loss.
+/// its share rounds to zero, and `undefined` if it is not known, for example because the causes do
+/// not add up to the loss.
 std::string loss_cell(const efficiency::Waterfall& waterfall, const std::string& cause) {
   if (!waterfall.explains && cause != untraced_cause) return std::string{undefined};
   const auto lost = std::ranges::find(waterfall.lost, cause, &efficiency::LostTime::cause);
@@ -192,7 +193,7 @@ DocumentTable pop_table(const Curve& curve) {
       points_with(curve, [](const PointReport& at) { return at.causes.pop.has_value(); }), rows);
 }
 
-/// Keeps the first `most` rows, and adds how many more there are.
+/// Keeps the first `most` rows, and adds a row that tells how many were left out.
 DocumentTable first_rows(DocumentTable table, std::size_t most) {
   const std::size_t rows = table.rows.size();
   if (rows <= most) return table;
@@ -202,8 +203,8 @@ DocumentTable first_rows(DocumentTable table, std::size_t most) {
   return table;
 }
 
-/// Returns a table with a row for each place in the program: its share of the step, and its time by
-/// category. `places` maps each place to its breakdown.
+/// Returns a table with a row for each part of the program, such as a layer: its share of the step,
+/// and its time by category. `places` maps each of these parts to its breakdown.
 template <class Places, class Name>
 DocumentTable place_table(const PointReport& point, std::string_view title, const char* heading,
                           const Places& places, const Name& name) {
@@ -225,8 +226,8 @@ DocumentTable place_table(const PointReport& point, std::string_view title, cons
   return first_rows(std::move(table), most_layers);
 }
 
-/// Returns a table with a row for each GEMM shape: the calls and their total time, on one rank in
-/// one step.
+/// Returns a table with a row for each GEMM shape: the number of calls, their share of the step,
+/// the time of one call and the rate, for one rank and one step.
 DocumentTable gemm_table(const PointReport& point) {
   DocumentTable table{.title = "GEMMs by shape, a rank's in a step, " + traced_heading(point)};
   for (const breakdown::GemmTime& at : breakdown::gemm_times(*point.data)) {
@@ -240,7 +241,7 @@ DocumentTable gemm_table(const PointReport& point) {
   return first_rows(std::move(table), most_gemm_shapes);
 }
 
-/// Returns the labels that the point has in at least one launch.
+/// Returns all labels and notes that the point has in any of its launches.
 std::string notes_of(std::span<const merge::LaunchPoint> points) {
   std::set<std::string> all;
   for (const merge::LaunchPoint& at : points) all.insert(notes(*at.point));

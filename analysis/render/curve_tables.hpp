@@ -18,8 +18,8 @@
 #include "base/text.hpp"
 
 /// Describes the metrics of points, once for all reports. Builds the tables of a curve of one
-/// launch or joined over several launches, and the remarks below the tables: lines with a key and a
-/// sentence, whose text is escaped. Callers leave out the tables without rows.
+/// launch, or of a curve joined over several launches, and the remarks below the tables: lines with
+/// a key and a sentence, already escaped. Callers leave out tables without rows.
 namespace isoscale::analysis::render {
 
 /// Returns the metrics of a point: those of its JSON object, in this order, and those that only
@@ -31,22 +31,22 @@ namespace isoscale::analysis::render {
 
 using Points = std::vector<const PointReport*>;
 
-/// Returns the points with a breakdown.
+/// Returns the points of the curve that have a breakdown.
 [[nodiscard]] Points traced_points(const Curve& curve);
 
-/// Returns the end of a table's title, which names the launches that the points' breakdowns come
-/// from: ", launch 2" or ", launch 2 on 4 ranks, launch 5 on 8 and 16 ranks". Returns "" if no
+/// Returns the end of a table's title, which names the launches from which the points' breakdowns
+/// come: ", launch 2" or ", launch 2 on 4 ranks, launch 5 on 8 and 16 ranks". Returns "" if no
 /// point joins several launches.
 [[nodiscard]] std::string of_launches(const Points& points);
 
 /// Returns the tables of lost time by cause and of the tree of POP efficiencies, with one column
-/// per rank count. For the largest traced point there are also tables of the step by phase, mesh
-/// axes and layer. Only tables of `sections` are included.
+/// per rank count, and, for the largest traced point, tables of the step by phase, mesh axes and
+/// layer. Only tables that belong to `sections` are included.
 [[nodiscard]] std::vector<DocumentTable> cause_tables(const Curve& curve,
                                                       const Sections& sections = {});
 
-/// Adds a cell for each part of a step, then for hidden communication and the transfers in it;
-/// share(member of Breakdown) returns the text of one.
+/// Adds a cell for each part of a step, then one for hidden communication and one for the transfers
+/// in it. share(member of Breakdown) returns the text of a cell.
 void add_part_cells(std::vector<Cell>& cells, const auto& share) {
   for (const Category& category : categories()) {
     cells.push_back({fmt::format("{} {}", category.glyph, category.name), share(category.seconds)});
@@ -55,24 +55,25 @@ void add_part_cells(std::vector<Cell>& cells, const auto& share) {
   cells.push_back({"moves", share(&breakdown::Breakdown::hidden_transfer)});
 }
 
-/// A column of lost_time_table(): its heading, and where the time of a step went (not owned).
+/// A column of lost_time_table(): its heading, and the times that causes add to a step (not owned).
 using LostColumn = std::pair<std::string, const efficiency::Waterfall*>;
-/// Returns the table of the time that each cause adds to the ideal step, as shares of the `whole`
-/// step ("measured" or "predicted"). The table has no rows without columns.
+/// Returns the table of the time that each cause adds to the ideal step, as shares of the whole
+/// step, which `whole` calls "measured" or "predicted". Without columns it has no rows.
 [[nodiscard]] DocumentTable lost_time_table(std::span<const LostColumn> columns,
                                             std::string_view whole);
 
-/// Returns the tables of the parallel strategies in use, one column per rank count: utilisation of
-/// replicas with different shares of the batch, copies of offloaded data, and the bubble of a
-/// pipeline compared with its formula. The list is empty for curves with none of these.
+/// Returns the tables of the parallel strategies in use, with one column per rank count:
+/// utilisation of replicas with different shares of the batch, copies of offloaded data, and the
+/// bubble of a pipeline compared with its formula. The list is empty for a curve that uses none of
+/// these.
 [[nodiscard]] std::vector<DocumentTable> strategy_tables(const Curve& curve);
 
-/// Returns the step time, throughput and efficiency of every point: over all launches if the curve
-/// is joined, and of its only launch if `joined` is null.
+/// Returns the step time, throughput and efficiency of every point. They are taken over all
+/// launches if the curve is joined over several; `joined` is null for a curve of one launch.
 [[nodiscard]] DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined);
 
-/// Returns the step times of each launch at the points that several launches measured. The table
-/// has no rows if there are no such points, or too many launches to give each a column.
+/// Returns the step times of each launch, for the points that several launches measured. The table
+/// has no rows if there are no such points, or if there are too many launches for one column each.
 [[nodiscard]] DocumentTable times_table(const merge::JoinedCurve& joined,
                                         std::span<const RunReport> reports);
 
@@ -81,11 +82,11 @@ using LostColumn = std::pair<std::string, const efficiency::Waterfall*>;
 [[nodiscard]] Facts joined_remarks(const merge::JoinedCurve& joined,
                                    std::span<const RunReport> reports);
 
-/// Collects sentences about points by key, and merges equal sentences about several points into one
+/// Collects remarks (key and sentence) about points. Equal remarks about several points become one
 /// line: "2, 4 ranks: ...".
 class Sentences {
  public:
-  /// The sentences are appended in the order of these keys.
+  /// append_to() appends the sentences in the order of these keys.
   explicit Sentences(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
   void add(const std::string& key, const PointReport& point, const std::string& sentence) {
@@ -119,16 +120,16 @@ class Sentences {
 
 /// Returns the lines below a curve, which explain its labels and missing values.
 [[nodiscard]] Facts remarks(const Curve& curve);
-/// Returns the reasons why points were skipped if all points of the curve were; otherwise empty.
+/// If all points of the curve were skipped, returns the reasons why; otherwise returns no lines.
 [[nodiscard]] Facts all_skipped(const Curve& curve);
-/// Returns the lines about causes of lost time: named causes of the points, fitted scaling laws,
-/// and the causes that could not be separated.
+/// Returns the lines about causes of lost time: the causes named for points, fitted scaling laws,
+/// and the causes that could not be told apart.
 [[nodiscard]] Facts cause_remarks(const Curve& curve);
 
 /// Returns the lines below the tables of a micro-benchmark: labels, failures, slow pairs.
 [[nodiscard]] Facts bench_remarks(const PointReport& point);
 
-/// Explains the terms of the tables of joined curves, one sentence each.
+/// Returns sentences that explain the terms of the tables of joined curves, one term each.
 [[nodiscard]] std::vector<std::string> joined_key();
 
 }  // namespace isoscale::analysis::render

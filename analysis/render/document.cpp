@@ -16,14 +16,15 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// The names that --detail takes, in the order of Section.
+/// The names of sections that --detail accepts, in the order of the enumeration Section.
 constexpr std::array<std::string_view, section_count> section_names{
     "curves",   "breakdown", "efficiency", "waterfall",   "pop",     "strategies",
     "phases",   "layers",    "soak",       "nodes",       "devices", "findings",
     "warnings", "preflight", "rows",       "calibration", "legend"};
 
-constexpr std::size_t gutter = 2;     ///< columns of an indent and between the columns of a table
-constexpr std::size_t narrowest = 5;  ///< the least width of a shortened cell, in columns
+/// The number of blanks in an indent, and between two columns of a table.
+constexpr std::size_t gutter = 2;
+constexpr std::size_t narrowest = 5;  ///< a cell is not shortened below this number of characters
 
 enum class Intervals : std::uint8_t { shown, left_out };
 
@@ -35,8 +36,8 @@ std::string number_text(const statistics::Located& at, Unit unit, Intervals inte
          fmt::format(" ({} to {})", value_text(*at.lower, unit), value_text(*at.upper, unit));
 }
 
-/// Returns the number in a JSON value: the value itself, or `value` or `median` of an object, with
-/// its interval if it has one. Absent if the JSON value contains no number.
+/// Returns the number in a JSON value: the value itself, or the entry `value` or `median` of an
+/// object with the bounds of its interval. Absent if the JSON value contains no number.
 std::optional<statistics::Located> number_in(const Value& json) {
   const auto part = [&json](const char* key) {
     const auto found = json.find(key);
@@ -63,7 +64,7 @@ std::string cell_text(const Value& value, Unit unit, Intervals intervals) {
   return unit == Unit::text ? "" : std::string{undefined};
 }
 
-/// True if no number follows the cells that identify a row.
+/// True if the row has no number after the cells that identify it.
 bool is_without_figure(const DocumentTable& table, std::size_t row) {
   for (std::size_t i = table.named; i < table.columns.size(); ++i) {
     const bool is_figure = table.columns[i].unit != Unit::text;
@@ -77,8 +78,8 @@ std::size_t width_of(const TitledTable& table) {
   return std::reduce(widths.begin(), widths.end(), gutter * widths.size());
 }
 
-/// Returns the table as text cells. Columns other than drawings are left out if their `keep` comes
-/// after `kept` in the enumeration Keep.
+/// Returns the table as text cells. Columns whose `keep` comes after `kept` in the enumeration Keep
+/// are left out, except drawings.
 TitledTable text_table(const DocumentTable& table, Intervals intervals, Keep kept) {
   TitledTable text{.title = escape(table.title), .columns = {}, .rows = {}};
   text.rows.resize(table.rows.size());
@@ -104,7 +105,7 @@ TitledTable text_table(const DocumentTable& table, Intervals intervals, Keep kep
   return text;
 }
 
-/// Shortens the widest column of words repeatedly, until all columns fit or none can be shortened.
+/// Shortens the widest text column repeatedly, until the table fits or no column can be shortened.
 void shorten(TitledTable& table, std::size_t columns) {
   for (std::size_t whole = width_of(table); whole > columns; whole = width_of(table)) {
     std::vector<std::size_t> widths = widths_of(table.columns, table.rows);
@@ -113,8 +114,8 @@ void shorten(TitledTable& table, std::size_t columns) {
     }
     const auto widest = std::ranges::max_element(widths);
     if (widest == widths.end() || *widest <= narrowest) return;
-    // One round shortens a column by a quarter at most, so that columns of similar width share the
-    // loss.
+    // One round shortens a column by a quarter at most, so that columns of similar width are
+    // shortened together.
     const std::size_t to = std::max(narrowest, *widest - std::min(whole - columns, *widest / 4));
     const auto place = static_cast<std::size_t>(widest - widths.begin());
     table.columns[place].heading = shortened(table.columns[place].heading, to);
@@ -124,7 +125,7 @@ void shorten(TitledTable& table, std::size_t columns) {
   }
 }
 
-/// Returns one fact per line, indented by two, with the keys in a column.
+/// Returns one fact per line, indented by two, with the values aligned after the keys.
 std::string lines(const Facts& facts) {
   std::string text;
   for (const auto& [key, value] : facts) {
@@ -141,7 +142,7 @@ std::string heading(const std::string& title) {
   return text + "\n";
 }
 
-/// Returns the table below its title, both indented by two.
+/// Returns the table below its title.
 std::string titled(const TitledTable& part) {
   return (part.title.empty() ? "" : "  " + part.title + "\n") + table(part.columns, part.rows);
 }
@@ -156,7 +157,7 @@ std::string table_text(const DocumentTable& table, std::size_t columns) {
   return titled(text);
 }
 
-/// Returns the text wrapped, or cut to one line.
+/// Returns the text wrapped to the width of the page, or cut to one line.
 std::string laid_out(const std::string& text, Lines lines, std::size_t indent,
                      std::size_t columns) {
   const std::string words = escape(text);
@@ -172,7 +173,7 @@ std::string notes_text(const std::vector<Note>& notes, std::size_t columns) {
   std::string text;
   for (const Note& note : notes) {
     std::string lines = laid_out(note.text, note.lines, indent, columns);
-    // The key replaces part of the indent of the first line.
+    // The key replaces blanks in the first line's indent.
     const std::string key = escape(note.key);
     lines.replace(gutter, display_width(key), key);
     text += lines;

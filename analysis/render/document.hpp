@@ -22,8 +22,9 @@
 #include "analysis/unit.hpp"
 #include "statistics/robust.hpp"
 
-/// Represents a report as a list of parts, independent of how they are shown. Numbers stay numbers,
-/// and texts stay as they are in run files: a writer formats, escapes, wraps and shortens them.
+/// Represents a report as a list of blocks, independent of the output format. Numbers stay numbers,
+/// and texts stay as they are in run files: the code that writes a format formats, escapes, wraps
+/// and shortens them.
 namespace isoscale::analysis::render {
 
 /// The sections of the detailed report; the names are those of --detail.
@@ -64,25 +65,25 @@ class Sections {
   std::bitset<section_count> wanted_;
 };
 
-/// Returns the section that has the remarks (lines below a curve) with this key, such as "soak" or
-/// "MFU".
+/// Returns the section that shows the remarks (lines below a curve) with this key, such as "soak"
+/// or "MFU".
 [[nodiscard]] Section section_of_remark(std::string_view key);
 
 using Json = nlohmann::ordered_json;
 
-/// A value in the form that it has in the JSON report, null if it is absent. value_json() makes it.
-/// Text shows an object with value or median, lower and upper as a number with its 95% interval,
-/// and a list as words between commas.
+/// A value in the form that it has in the JSON report; null if it is absent. value_json() makes it.
+/// In text, an object with the entries value (or median), lower and upper is shown as a number with
+/// its 95% interval, and a list as words with commas.
 using Value = Json;
 
-/// Says what a column may lose in a table that is too wide for the page: first the intervals of
-/// columns with `without_interval` and `if_it_fits` are dropped, then the columns with
-/// `if_it_fits`. Drawings always stay in text.
+/// Says what a column may lose in a table that is too wide for the page. First, columns with
+/// `without_interval` and `if_it_fits` lose their intervals; then the columns with `if_it_fits` are
+/// left out. Drawings always stay in text.
 enum class Keep : std::uint8_t {
-  value_only,  ///< its interval has a column of its own
+  value_only,  ///< has no interval to lose: a column of its own shows it
   always,
   without_interval,  ///< its numbers may lose their intervals
-  if_it_fits,        ///< the whole column may go
+  if_it_fits,        ///< the whole column may be left out
   drawing,           ///< bars, which only plain text shows
 };
 
@@ -98,42 +99,42 @@ enum class Width : std::uint8_t { of_page, as_needed };
 struct DocumentTable {
   std::vector<DocumentColumn> columns{};
   std::vector<std::vector<Value>> rows{};  ///< each with one value per column
-  std::string title{};                     ///< "" = without a title
-  /// For each row the reason why it has no results, shown after its cells; "" if it has results.
-  /// The list is empty if all rows have results.
+  std::string title{};                     ///< "" = no title
+  /// For each row the reason why it has no results, which is shown after the row's cells; "" for a
+  /// row with results. The list is empty if all rows have results.
   std::vector<std::string> reasons{};
-  /// The number of columns that identify a row. A row with a reason shows only these, unless some
-  /// number follows them.
+  /// The first `named` columns identify a row. A row with a reason shows only these columns, unless
+  /// a later column has a number.
   std::size_t named = std::string::npos;
   Width width = Width::of_page;
 };
 
 enum class Underline : std::uint8_t { no, yes };
 
-/// The title of a part; an empty line precedes every heading but the first.
+/// A title in a report. An empty line precedes every heading but the first.
 struct Heading {
   std::string text;
-  Underline underline = Underline::no;  ///< in plain text
+  Underline underline = Underline::no;  ///< yes: underlined in plain text
 };
 
 enum class Lines : std::uint8_t { as_needed, one };
 
 struct Paragraph {
   std::string text;
-  Lines lines = Lines::as_needed;  ///< one: text that is too long is cut
+  Lines lines = Lines::as_needed;  ///< one: the text is cut to one line
 };
 
-/// A sentence after a short key, for example "WARNING" or "~13%", or after no key ("").
+/// A sentence after a short key, for example "WARNING" or "~13%"; the key may be "".
 struct Note {
   std::string key, text;
   Lines lines = Lines::as_needed;
 };
 
-/// Facts hold text that is already escaped; writers escape the text of all other blocks.
+/// The text of Facts is already escaped; that of all other blocks is escaped when it is written.
 using Block = std::variant<Heading, Paragraph, std::vector<Note>, Facts, DocumentTable>;
 using Document = std::vector<Block>;
 
-/// Appends the blocks of `more`.
+/// Appends the blocks of `more` to the document.
 void append(Document& document, Document more);
 /// These functions append the facts or the table, unless they are empty.
 void append(Document& document, Facts facts);
@@ -144,29 +145,30 @@ void append(Document& document, std::vector<DocumentTable> tables);
 void append_sentences(Document& document, const std::vector<std::string>& sentences);
 void append(Facts& facts, Facts more);
 
-/// Returns plain text in which no line is wider than `columns`. Exceptions are words that are
-/// longer by themselves, Facts and tables of Width::as_needed, which are neither wrapped nor
-/// shortened.
+/// Returns plain text with lines of at most `columns` characters. Longer words stay whole. Facts
+/// and tables of Width::as_needed are neither wrapped nor shortened.
 [[nodiscard]] std::string to_text(const Document& document, std::size_t columns);
 /// Returns Markdown with all columns and intervals, without shortening. If the first block is a
 /// heading, it becomes the title.
 [[nodiscard]] std::string to_markdown(const Document& document);
 
-/// The outputs that show a metric without naming it, where their lists of keys say "...". A metric
-/// may be in several of them: `in_text | in_csv`. JSON shows every metric that is not only for
-/// people.
+/// Outputs have lists of the metrics that they show; the word "..." in a list stands for further
+/// metrics. A metric's member `shown` says in which of these outputs "..." includes it, for example
+/// `in_text | in_csv`. JSON shows every metric that is not only for people.
 inline constexpr unsigned in_text = 1, in_csv = 2, in_compare = 4, in_page = 8;
 inline constexpr unsigned everywhere = in_text | in_csv | in_compare | in_page;
 
-/// Describes one figure of an Item (a point, a curve, a row); all reports use this description.
+/// Describes one figure of an Item (a point, a curve, a row, ...); all reports use this
+/// description.
 template <class Item>
 struct Metric {
-  std::string_view key;      ///< for programs: "step_time"; "~..." is only for people
+  /// For programs: "step_time". A key that begins with "~" is only for people.
+  std::string_view key;
   std::string_view heading;  ///< for people: "step time"
   Unit unit = Unit::text;
   Value (*value)(const Item&) = nullptr;  ///< in SI units; null: see stored_value()
-  std::string_view sentence{};            ///< meaning, for legends and for the page
-  unsigned shown = 0;                     ///< in_text, in_csv, ...
+  std::string_view sentence{};            ///< explains the figure in legends and on the page
+  unsigned shown = 0;                     ///< outputs whose "..." includes it: in_text, in_csv, ...
   Keep keep = Keep::always;
 
   [[nodiscard]] constexpr bool is_for_people() const { return key.starts_with('~'); }
@@ -175,7 +177,8 @@ struct Metric {
 template <class Item>
 using Metrics = std::span<const Metric<Item>>;
 
-/// Returns the value that an item stores under a key. This overload is for items that store none.
+/// Returns the value that an item stores under a key; this overload is for types of items that
+/// store no values under keys.
 template <class Item>
 [[nodiscard]] Value stored_value(const Item& /*item*/, std::string_view /*key*/, Unit /*unit*/) {
   return {};
@@ -198,7 +201,7 @@ template <auto First, auto... Rest>
 template <auto... Path>
 inline constexpr auto member =
     [](const auto& item) -> Value { return value_json(at_path<Path...>(item)); };
-/// Like `member`, for a whole number, which run files store as a double.
+/// Like `member`, for a whole number that is stored as a double, as in run files.
 template <auto... Path>
 inline constexpr auto whole =
     [](const auto& item) -> Value { return count_or_null(at_path<Path...>(item)); };
@@ -209,16 +212,16 @@ inline constexpr auto plain =
 
 /// Returns a number with its interval: "92.5% (91.8% to 93.2%)", "6.703 ms ±0.5%".
 [[nodiscard]] std::string located_text(const statistics::Located& at, Unit unit);
-/// Returns the text of a value in reports for people, without its interval; escaped.
+/// Returns a value as text for people, without its interval; escaped.
 [[nodiscard]] std::string text_of(const Value& value, Unit unit);
 /// True if there is no value: null, or an object without a median.
 [[nodiscard]] bool is_absent(const Value& value);
 
-/// Adds a column, unless none of its values is present.
+/// Adds a column to a table, unless all its values are absent.
 void add_column(DocumentTable& table, DocumentColumn column, std::vector<Value> values);
-/// Adds the columns of `more`, which has as many rows.
+/// Adds the columns of `more`, which has as many rows as `table`.
 void add_columns(DocumentTable& table, DocumentTable more);
-/// A cell, and the heading and unit of its column, which are used in the first row of a table.
+/// A cell with the heading and the unit of its column; these two are used in the first row only.
 /// Words are aligned right unless the unit is `text`.
 struct Cell {
   std::string heading;
@@ -227,18 +230,19 @@ struct Cell {
 };
 /// Adds a row to a table that is not made from metrics; the first row defines the columns.
 void add_row(DocumentTable& table, std::vector<Cell> cells);
-/// Returns the table as text, in its full width.
+/// Returns the table with its values as text, with all columns and nothing shortened.
 [[nodiscard]] TitledTable as_text(const DocumentTable& table);
 
-/// A column that is not a metric of the items of its table, with one value for each item.
+/// A column of a table of items that is not one of the items' metrics. It has one value for each
+/// item.
 struct OtherColumn {
   DocumentColumn column;
   std::vector<Value> values;
 };
 
-/// Returns a table with a row for each item, and a column for each metric or other column that
-/// `keys` names and for which at least one item has a value; an empty list names all
-/// metrics with a heading. The columns before "|" identify a row. An item may be null: its row is
+/// Returns a table with a row for each item. It has a column for each metric or other column that
+/// `keys` names and for which at least one item has a value; an empty `keys` names all metrics with
+/// a heading. The columns before "|" in `keys` identify a row. An item may be null; its row is then
 /// empty.
 template <class Item>
 [[nodiscard]] DocumentTable table_of(std::type_identity_t<Metrics<Item>> metrics,
@@ -269,7 +273,7 @@ template <class Item>
   }
   return table;
 }
-/// Returns a table that fits on the page, with all metrics.
+/// Returns a table that fits on the page, with a column for each metric that has a heading.
 template <class Item>
 [[nodiscard]] DocumentTable table_of(Metrics<Item> metrics, std::span<const Item> items) {
   DocumentTable table = table_of<Item>(metrics, pointers_to(items), "");
@@ -278,8 +282,8 @@ template <class Item>
 }
 
 /// Returns an object with the metrics that `keys` names, in this order. If `keys` is empty, it has
-/// all metrics except those that are only for people. A key after "?" is left out if it has no
-/// value.
+/// all metrics except those that are only for people. A key that begins with "?" is left out if it
+/// has no value.
 template <class Item>
 [[nodiscard]] Json object_of(std::type_identity_t<Metrics<Item>> metrics, const Item& item,
                              std::string_view keys = "") {
@@ -301,9 +305,9 @@ template <class Item>
   return object;
 }
 
-/// Returns the list of keys with "..." replaced by the metrics of `output` (in_text, in_csv, ...)
-/// that neither this list nor `elsewhere` names. An entry of a list may be "name=key/path", as for
-/// add_csv_cells().
+/// Returns the list of keys `keys`, with the word "..." replaced by further metrics: those that
+/// `output` (in_text, in_csv, ...) shows and that neither `keys` nor `elsewhere` names. An entry of
+/// a list may be "name=key/path", as for add_csv_cells().
 template <class Item>
 [[nodiscard]] std::string completed(std::type_identity_t<Metrics<Item>> metrics,
                                     std::string_view keys, unsigned output,
@@ -326,8 +330,8 @@ template <class Item>
   return all;
 }
 
-/// Describes each metric that has a heading, by key: heading, form and unit of its values, sentence
-/// if it has one, and `shown` if lists of `output` show it as one of "...".
+/// Describes each metric that has a heading, by its key: heading, form and unit of its values, its
+/// sentence if it has one, and `shown` if `output` includes the metric in "...".
 template <class Item>
 [[nodiscard]] Json described(Metrics<Item> metrics, unsigned output = 0) {
   Json all = Json::object();
@@ -341,7 +345,7 @@ template <class Item>
   return all;
 }
 
-/// Returns "heading: sentence" for each metric.
+/// Returns a note for each metric: its heading, and the sentence that explains it.
 template <class Item>
 [[nodiscard]] std::vector<Note> legend_of(Metrics<Item> metrics) {
   std::vector<Note> notes;

@@ -20,7 +20,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the evidence from the most severe point, which comes first in the list.
+/// Returns the evidence for the most severe point, which comes first in the finding's list.
 std::string evidence_text(const advice::Finding& finding) {
   std::vector<std::string> parts;
   for (const advice::Evidence& at : finding.evidence) {

@@ -75,9 +75,9 @@ bool dominates(const Inference& a, const Inference& b) {
   return a_time <= b_time && a_rate >= b_rate && (a_time < b_time || a_rate > b_rate);
 }
 
-/// Marks the Pareto frontier: the entries that no other entry dominates. An entry dominates another
-/// one if its time per token is not longer, its tokens per second per rank are not fewer, and one
-/// of them is better. Entries without times and points that are not ok are ignored.
+/// Marks the Pareto frontier: the entries that no other entry dominates. One entry dominates
+/// another if it is at least as good in time per token and in tokens per second per rank, and
+/// better in one of the two. Entries without times or from points that are not ok are ignored.
 void mark_frontier(std::span<Inference* const> all) {
   for (Inference* const one : all) {
     one->on_frontier = is_measured(*one) && std::ranges::none_of(all, [&](const Inference* other) {
@@ -86,7 +86,7 @@ void mark_frontier(std::span<Inference* const> all) {
   }
 }
 
-/// Returns the mean FLOP/s of a rank. The row has the total FLOP of all calls on all ranks.
+/// Returns the mean FLOP/s of a rank. The row stores the total FLOP of all calls on all ranks.
 std::optional<double> rate_of(const microbench::RowReport& row, int ranks) {
   const std::optional<double> flop = number_of(*row.data, "flop");
   const double calls = number_of(*row.data, "tokens").value_or(1);
@@ -125,7 +125,7 @@ bool is_count(std::string_view key) {
   return std::ranges::find(counts, key) != counts.end();
 }
 
-/// The suffix of the keys of stored times.
+/// The suffix of keys under which rows store times in seconds.
 constexpr std::string_view seconds_suffix = "_seconds";
 
 std::optional<double> seconds_of(const results::RowData& row, const std::string& key) {
@@ -137,7 +137,7 @@ std::string name_of(const std::string& key) {
   return key.ends_with(seconds_suffix) ? key.substr(0, key.size() - seconds_suffix.size()) : key;
 }
 
-/// True if the key is a quantile of one of `times`.
+/// True if the key is one of `times` with a quantile, such as "ttft_p90".
 bool is_quantile(const std::string& key) {
   return std::ranges::any_of(times, [&](std::string_view time) {
     return key.starts_with(time) && key.size() > time.size() && key[time.size()] == '_';
@@ -155,7 +155,7 @@ std::vector<const microbench::RowReport*> rates_of(const PointReport& point) {
   return rates;
 }
 
-/// Returns the request rate for which the point has single requests; absent if there is none.
+/// Returns the request rate for which the point has rows of single requests; absent if it has none.
 std::optional<double> kept_rate(const PointReport& point) {
   for (const microbench::RowReport& row : point.bench->rows) {
     if (is_serve(*row.data) && text_of(*row.data, "part") == "request") {
@@ -165,8 +165,8 @@ std::optional<double> kept_rate(const PointReport& point) {
   return std::nullopt;
 }
 
-/// Returns the actual rate of arrivals when `rate` was requested; the two differ if there were few
-/// arrivals.
+/// Returns the rate at which requests really arrived when `rate` was asked for; with few arrivals,
+/// the two differ.
 std::optional<double> arrived_rate(const PointReport& point, std::optional<double> rate) {
   for (const microbench::RowReport* const row : rates_of(point)) {
     if (number_of(*row->data, "rate") == rate) return number_of(*row->data, "offered");

@@ -23,7 +23,8 @@
 namespace isoscale::analysis::render {
 namespace {
 
-constexpr std::size_t most_columns = 6;  ///< with more launches there is no table of their times
+/// If there are more launches, no table shows the step times of each.
+constexpr std::size_t most_columns = 6;
 
 using Numbers = std::set<std::size_t>;
 
@@ -59,8 +60,8 @@ void add_left_out(const merge::JoinedCurve& joined, std::span<const RunReport> r
   }
 }
 
-/// Adds a remark on the points that only one launch measured, and a remark on which reports have
-/// the step times of all launches.
+/// Adds a remark about points that only one launch measured, and, if the table of step times is
+/// left out, a remark that names the formats that have them.
 void add_launches(const merge::JoinedCurve& joined, std::span<const RunReport> reports,
                   Facts& facts) {
   std::vector<int> once;
@@ -86,15 +87,15 @@ Json launch_json(const merge::LaunchPoint& at) {
           {"verified", number_or_null(at.point->data->verified)}};
 }
 
-/// Returns the object of a joined point. The breakdown is that of the typical launch, and losses
-/// are relative to the baseline of the joined curve; the object of the launch has the losses
-/// relative to its own baseline.
+/// Returns the object of a point joined over several launches. Its breakdown is that of the typical
+/// launch. Its losses are relative to the baseline of the joined curve; the report of the single
+/// launch has losses relative to the launch's own baseline.
 Json launched_point_json(const PointReport& point, std::span<const merge::LaunchPoint> launches) {
   Json object =
       object_of<PointReport>(point_metrics(), point, "ranks nodes ranks_per_node mesh axes labels");
   object["launches"] = list_json(launches, [&](const merge::LaunchPoint& at) {
     Json launch = launch_json(at);
-    // The typical launch is the one whose breakdown and causes the point shows.
+    // The breakdown and causes of the point are those of its typical launch.
     launch["typical"] = at.point->data == point.data;
     return launch;
   });

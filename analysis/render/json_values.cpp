@@ -9,8 +9,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns the text of one value in a CSV cell, not yet escaped. A number becomes the shortest text
-/// that reads back as the same number, or "" if it is not finite.
+/// Returns a value as text for a CSV cell, not yet escaped. A floating-point number becomes the
+/// shortest text that reads back as the same number, or "" if it is not finite.
 std::string plain_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";

@@ -15,11 +15,11 @@
 #include "mesh/mesh.hpp"
 #include "statistics/estimate.hpp"
 
-/// Makes the values of JSON reports, which are null if they are unknown, and CSV cells from these
-/// values.
+/// Makes the values of JSON reports, in which unknown values are null, and makes CSV cells from
+/// these values.
 namespace isoscale::analysis::render {
 
-/// Returns the number; null if it is absent or not finite, since JSON has no such numbers.
+/// Returns the number; null if it is absent or not finite, since JSON has no NaN or infinity.
 template <class Number>
 [[nodiscard]] nlohmann::ordered_json number_or_null(const std::optional<Number>& number) {
   if (!number || !std::isfinite(static_cast<double>(*number))) return {};
@@ -30,7 +30,7 @@ template <class Number>
   return number_or_null(std::optional{number});
 }
 
-/// Returns a whole number as a JSON integer, and any other number as number_or_null() does.
+/// Returns a whole number as a JSON integer; treats any other number like number_or_null().
 [[nodiscard]] inline nlohmann::ordered_json count_or_null(const std::optional<double>& count) {
   constexpr double most = 9e15;
   if (!count || !(std::abs(*count) <= most) || *count != std::floor(*count)) {
@@ -44,7 +44,8 @@ template <class Number>
   return text;
 }
 
-/// Returns value, lower and upper of a figure, the latter null without an interval; null if absent.
+/// Returns an object with value, lower and upper; null if `at` is absent. The bounds are null if
+/// there is no interval.
 template <class Figure>
 [[nodiscard]] nlohmann::ordered_json located_json(const std::optional<Figure>& at) {
   if (!at) return {};
@@ -61,13 +62,13 @@ template <class Items, class Make>
   return list;
 }
 
-/// Returns median, lower, upper, min and max in seconds, and the number of samples under the key
-/// `samples`.
+/// Returns an object with median, lower, upper, min and max in seconds, null if they are absent.
+/// The number of samples has the key that `samples` names.
 [[nodiscard]] nlohmann::ordered_json time_json(const std::optional<statistics::Estimate>& time,
                                                const char* samples);
 [[nodiscard]] nlohmann::ordered_json mesh_extents_json(const mesh::Shape& mesh);
 
-// value_json() writes a value of any type; null if it is absent, not finite, or an empty text.
+// The functions value_json() write a value of any type; null if it is absent, not finite, or "".
 
 [[nodiscard]] inline nlohmann::ordered_json value_json(const std::string& text) {
   return text_or_null(text);
@@ -82,8 +83,8 @@ template <class Items, class Make>
     const std::optional<statistics::Estimate>& time) {
   return time_json(time, "plays");
 }
-/// Writes figures with an interval as located_json() does, and other types as the JSON library
-/// does.
+/// Writes values that have an interval as located_json() does; writes other types as the JSON
+/// library does, but null if they are absent or not finite.
 template <class Other>
 [[nodiscard]] nlohmann::ordered_json value_json(const Other& value) {
   if constexpr (requires { value->upper; }) {
@@ -107,7 +108,8 @@ template <class Run>
           {"nodes", run.nodes},     {"status", run.complete ? "complete" : "partial"}};
 }
 
-/// Returns workload, model, dtype, scaling, placement and options of an experiment or a point.
+/// Returns the keys that both experiments and points have: workload, model, dtype, scaling,
+/// placement and options.
 template <class Of>
 [[nodiscard]] nlohmann::ordered_json experiment_head_json(const Of& of) {
   return {{"workload", of.workload}, {"model", of.model},         {"dtype", of.dtype},
@@ -118,9 +120,9 @@ template <class Of>
 /// that are not UTF-8 are replaced.
 [[nodiscard]] std::string dumped(const nlohmann::ordered_json& document);
 
-/// Appends CSV cells with the values of a JSON object: one for each entry of `columns`, which are
-/// separated by blanks. An entry is "name=path/of/value", or only the name where that is the path.
-/// Lists become "a;b", objects "key=value;key=value", and null or absent values are empty.
+/// Appends CSV cells with values from a JSON object. `columns` has an entry for each cell,
+/// separated by blanks: "name=path/of/value", or only the path if that is the name, too. Lists
+/// become "a;b", objects "key=value;key=value"; null and absent values become "".
 void add_csv_cells(std::vector<CsvCell>& cells, const nlohmann::ordered_json& object,
                    std::string_view columns);
 

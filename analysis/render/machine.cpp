@@ -30,8 +30,8 @@ using results::Verdict;
 
 constexpr std::string_view checks_schema_version = "1.0";
 
-/// Returns the host and device of a check and its text: "c1, GPU 3: what"; absent parts are left
-/// out.
+/// Returns a text about a check's result: host, device and finding, as "c1, GPU 3: what was found";
+/// parts that are "" are left out.
 std::string subject(const CheckResult& result) {
   std::vector<std::string> parts;
   for (const std::string* const part : {&result.host, &result.device}) {
@@ -57,10 +57,11 @@ std::string lines_of(const CheckResult& result, std::size_t width) {
   return text;
 }
 
-/// Lists the checks that were not made, grouped by reason, since on most machines many have the
-/// same reason.
+/// Lists the checks whose result is not_checked, grouped by reason, since on most machines many
+/// have the same reason.
 std::string render_not_checked(std::span<const CheckResult> results) {
-  constexpr std::size_t indent = 4, most_columns = 110;  // of the lines with the names of checks
+  // The indent and the width, in characters, of lines with names of checks.
+  constexpr std::size_t indent = 4, most_columns = 110;
   std::vector<const CheckResult*> not_checked = pointers_to(results);
   std::erase_if(not_checked, [](auto* at) { return at->verdict != Verdict::not_checked; });
   std::string text;
@@ -73,7 +74,7 @@ std::string render_not_checked(std::span<const CheckResult> results) {
   return text;
 }
 
-constexpr std::size_t most_warnings = 1000;  // that are shown of a run
+constexpr std::size_t most_warnings = 1000;  // limit on the shown warnings of a run
 
 /// Describes a node from the facts of one of its ranks.
 std::string node_text(const results::RankFacts& facts) {
@@ -101,11 +102,11 @@ void add(Facts& facts, const std::string& key, const std::vector<std::string>& v
   if (!known.empty()) facts.emplace_back(key, base::listed(known));
 }
 
-// The largest number of warnings that are shown for a point; a run of many ranks has many devices.
+// The most warnings about devices that are shown for a point; a run of many ranks has many devices.
 constexpr std::size_t most_device_warnings = 4;
 
-/// Returns the title of the table of devices, from the first point that was sampled: all points of
-/// a run use the same kind of device.
+/// Returns the title of the table of devices, which names the device. It is taken from the first
+/// point whose devices were sampled, since all points of a run use the same kind of device.
 std::string title_of(const Curve& curve) {
   for (const PointReport& point : curve.points) {
     if (!point.devices.energy.of.empty()) return point.devices.energy.of + " beside the loop";
@@ -175,8 +176,8 @@ Facts check_facts(const results::PreflightData& preflight) {
 }
 
 Json checks_json(const results::PreflightData& preflight) {
-  // The facts of a job have a few levels of nesting; deeper nesting means damage, and would exhaust
-  // the stack.
+  // The facts of a job are nested only a few levels deep. Deeper nesting means that the file is
+  // damaged, and might exhaust the stack.
   constexpr int deepest = 16;
   bool is_too_deep = false;
   const auto judge = [&](int depth, Json::parse_event_t, const Json&) {
@@ -228,7 +229,7 @@ Facts header(const RunReport& report, const Sections& sections) {
   }
   facts.emplace_back("machine", machine_text(run));
   add(facts, "device", {run.device, run.device_detail});
-  // Only the text before the first comma is shown; the run file has the library's full description.
+  // Only the name before the first comma is shown; the run file has the MPI library's full text.
   add(facts, "MPI", {run.mpi_library.substr(0, run.mpi_library.find(','))});
   add(facts, "build",
       {run.compiler, run.build_type, run.git_hash.empty() ? "" : "git " + run.git_hash});

@@ -9,14 +9,14 @@
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 
-/// Describes the machine of a run in reports: where the ranks ran and on what hardware and
-/// software, preflight checks, and the devices during the measured loop. All text for people is
+/// Describes the machine of a run in reports: the nodes of its ranks, hardware and software,
+/// preflight checks, and the state of the devices while steps were measured. All text for people is
 /// escaped.
 namespace isoscale::analysis::render {
 
 /// Returns the headline of a report: "Isoscale 1.0.0, run 3f2a of 2026-11-21".
 [[nodiscard]] std::string headline(const RunReport& report);
-/// Returns the lines below the headline: machine, device, MPI, build, command and file.
+/// Returns the lines below the headline: machine, device, MPI, build, command, file and warnings.
 [[nodiscard]] Facts header(const RunReport& report, const Sections& sections = {});
 /// Returns a description of the machine: "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256
 /// GiB".
@@ -30,23 +30,25 @@ namespace isoscale::analysis::render {
 /// worst results first, then the checks that were not made, grouped by reason.
 [[nodiscard]] std::string render_checks_text(const results::PreflightData& preflight);
 
-/// Returns the counts of preflight checks, and a sentence for each warning and stop.
+/// Returns a line with the counts of preflight checks by result, and a line for each warning and
+/// stop.
 [[nodiscard]] Facts check_facts(const results::PreflightData& preflight);
 
-/// Returns an object with results[] (name, verdict, host, device, what, cost, fix, allowed; null
-/// where there is none) and facts.
+/// Returns an object with `results`, a list of the checks' results (name, verdict, host, device,
+/// what, cost, fix, allowed; null instead of an empty text), and `facts`.
 [[nodiscard]] nlohmann::ordered_json checks_json(const results::PreflightData& preflight);
 /// Returns the text of checks_json().
 [[nodiscard]] std::string render_checks_json(const results::PreflightData& preflight);
 
-/// Returns clock, temperature, power and energy at the points of a curve; the table has no rows if
-/// nothing was sampled.
+/// Returns a table with clock, temperature, power and energy of the devices at the points of a
+/// curve; it has no rows if nothing was sampled.
 [[nodiscard]] DocumentTable device_table(const Curve& curve);
-/// Returns the lines below device_table(): the first four warnings of each point, and the reason
-/// why there is no energy.
+/// Returns the lines below device_table(): the first four warnings about devices of each point,
+/// and, where energy is not known, the reason.
 [[nodiscard]] Facts device_remarks(const Curve& curve);
 
-/// Returns a point's `device_state`; null where nothing was sampled.
+/// Returns the value of a point's key `device_state` in the JSON report; null if nothing was
+/// sampled.
 [[nodiscard]] nlohmann::ordered_json device_state_json(const PointReport& point);
 
 }  // namespace isoscale::analysis::render

@@ -16,7 +16,8 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the parts of a breakdown; a part is null if only a bound of it is known.
+/// Returns an object with the parts of a breakdown in seconds; a part is null if only a bound of it
+/// is known.
 Json parts_json(const breakdown::BreakdownResult& breakdown, const breakdown::Breakdown& parts) {
   Json object = Json::object();
   for (const Category& category : categories()) {
@@ -28,8 +29,8 @@ Json parts_json(const breakdown::BreakdownResult& breakdown, const breakdown::Br
   return object;
 }
 
-/// Returns the breakdown at each place in the step (phase, mesh axis or layer); `name` gives the
-/// key of a place.
+/// Returns an object with a breakdown for each entry of `places` (the phases, mesh axes or layers
+/// of a step), under the key that `name` gives.
 template <class Places, class Name>
 Json places_json(const breakdown::BreakdownResult& breakdown, const Places& places,
                  const Name& name) {
@@ -49,7 +50,8 @@ Value by_place(const PointReport& point) {
               {"layer", places_json(of, of.by_layer, layer)}};
 }
 
-/// Returns an object for each traced rank, with the time that other ranks waited for it.
+/// Returns an object for each traced rank, with its breakdown and the time that others waited for
+/// it.
 Value traced_ranks(const PointReport& point) {
   Json rows = Json::array();
   const breakdown::BreakdownResult& breakdown = point.breakdown;
@@ -99,7 +101,8 @@ Value communicators(const PointReport& point) {
   return list_json(point.data->communicators, [](auto& made) { return record_json(made); });
 }
 
-/// Returns the result of replaying steps and comparing their bits; null if no step was replayed.
+/// Returns the results of --soak (a step is replayed, and its bits compared); null if no step was
+/// replayed.
 Value soak_of(const PointReport& point) {
   const results::Soak& soak = point.data->soak;
   if (soak.replays == 0) return {};
@@ -107,7 +110,7 @@ Value soak_of(const PointReport& point) {
       {"replays", soak.replays}, {"seconds", soak.seconds}, {"differing", Json(soak.differing)}};
 }
 
-/// Returns the share of the step in which each traced rank computes, in the order of
+/// Returns the share of the step in which each traced rank computes, in the order of the key
 /// breakdown_of_rank.
 Value utilisation_of(const PointReport& point) {
   return list_json(point.breakdown.of_rank, [](const breakdown::Breakdown& parts) {
@@ -149,13 +152,14 @@ Value link_shares(const PointReport& point) {
   });
 }
 
-/// Returns [lower, upper]; no value without an interval.
+/// Returns [lower, upper]; null if there is no interval.
 Json interval_in(const std::optional<statistics::Located>& at) {
   if (!at || !at->lower || !at->upper) return {};
   return Json::array({*at->lower, *at->upper});
 }
 
-/// Returns the step time over steps, or over launches for a point that joins several.
+/// Returns the step time as statistics over steps, or over launches if the point joins several
+/// launches.
 Value step_time_of(const PointReport& point) {
   if (point.launch > 0) return time_json(point.step_time, "launches");
   Json time = time_json(point.step_time, "steps");
@@ -174,7 +178,7 @@ Value breakdown_of(const PointReport& point) {
   return parts;
 }
 
-/// Returns a number of the mean breakdown; absent without traces.
+/// Returns one part of the breakdown, as the mean over ranks; null without traced steps.
 template <double breakdown::Breakdown::*part>
 Value mean_of(const PointReport& point) {
   return point.breakdown.mean ? Value((*point.breakdown.mean).*part) : Value();
@@ -190,7 +194,8 @@ Value wait_causes(const PointReport& point) {
   return Json{{"imbalance", waits->imbalance}, {"noise", waits->noise}};
 }
 
-/// The functions of metrics whose value is a member of the point's data (see `member` and `plain`).
+/// The functions of metrics whose value is a member of the point's record (see `member` and
+/// `plain`).
 template <auto Member>
 constexpr auto stored = member<&PointReport::data, Member>;
 template <auto Member>

@@ -10,13 +10,13 @@
 #include "analysis/render/json_values.hpp"
 #include "results/records/list_fields.hpp"
 
-/// Writes records of run files as JSON by their lists of fields, so that a new stored field is in
-/// the report without further code. The keys are the names in the file, and the values are in SI
-/// units. An unknown value or an empty text is null.
+/// Writes records of run files as JSON, using their lists of fields (fields.hpp), so that a new
+/// stored field is in the report without further code. The keys are the fields' names in the file,
+/// and the values are in SI units. An unknown value or an empty text is null.
 namespace isoscale::analysis::render {
 
-/// Returns a JSON object with the fields of a record, by default all of them. A key lacks `prefix`
-/// if the field's name begins with it.
+/// Returns a JSON object with the fields of a record, by default all of them. If a field's name
+/// begins with `prefix`, its key is the rest of the name.
 template <class Record, class Fields = decltype(results::fields_of<Record>)>
 [[nodiscard]] nlohmann::ordered_json record_json(const Record& record,
                                                  const Fields& fields = results::fields_of<Record>,
@@ -37,7 +37,9 @@ nlohmann::ordered_json field_json(const Record& record, const results::Table<Mem
   return list_json(field.member(record), [](const auto& row) { return record_json(row); });
 }
 
-/// The list that begins at `sample_begin` is an object `samples` with keys that lack `sample_`.
+/// Writes a list in each row of a table (results::Lists). The dataset of its offsets is named with
+/// a prefix, such as sample_begin; the list then has the key `samples`, and the keys of its entries
+/// lack the prefix sample_.
 template <class Record, class List, class Fields>
 nlohmann::ordered_json field_json(const Record& record, const results::Lists<List, Fields>& field) {
   const std::string_view name = field.name;

@@ -59,8 +59,8 @@ std::string unexplained(const PointReport& point) {
       units::format(units::Seconds{at.begin}), at.after.empty() ? "" : ", after " + at.after);
 }
 
-/// Returns a warning if the traced steps took more than 10% longer or shorter than the untraced
-/// steps; otherwise "".
+/// Returns a warning if the traced steps took over 10% more or less time than the untraced steps;
+/// otherwise "".
 std::string unlike_text(const PointReport& point) {
   constexpr double alike = 0.1;
   if (!point.step_time || !point.breakdown.mean) return "";
@@ -82,7 +82,8 @@ std::string no_interval(const PointReport& point) {
   return "no interval: the times of successive steps depend on each other, and there are too few";
 }
 
-/// Adds comparisons of the point with the rates that single operations reached in the same run.
+/// Adds comparisons of the point's rates with the rates that single operations reached in the same
+/// run.
 void add_to_calibration(const PointReport& point, Sentences& remarks) {
   if (point.mfu) {
     remarks.add("MFU", point, percent(point.mfu) + " of the best multiplication of this run");
@@ -104,7 +105,7 @@ std::string folded_text(const results::PointData& data) {
   return "all streams played as one" + (reason.empty() ? "" : ": " + reason);
 }
 
-/// Returns the result of a soak, which replays steps and compares their bits; "" if no step was
+/// Returns the result of --soak, which replays a step and compares its bits; "" if no step was
 /// replayed.
 std::string soak_text(const results::Soak& soak) {
   if (soak.replays == 0) return "";
@@ -115,10 +116,10 @@ std::string soak_text(const results::Soak& soak) {
                      units::format(units::Seconds{soak.seconds}), found);
 }
 
-constexpr std::size_t most_of_kind = 20;  // shown lines of the same kind
+constexpr std::size_t most_of_kind = 20;  // limit on the shown lines of one kind
 
-/// Adds the times before measurement: the creation of communicators, and the first call of the
-/// first row that communicates, which sets up connections.
+/// Adds the times of setup: the creation of communicators, and the first call of the first row that
+/// communicates, in which the library sets up connections.
 void add_setup(const PointReport& point, Facts& facts) {
   const auto text = [](double seconds) { return units::format(units::Seconds{seconds}); };
   if (point.data->communicator_creation > 0 && point.data->ranks > 1) {
@@ -170,11 +171,11 @@ void add_pairs(const PointReport& point, Facts& facts) {
   add("SLOW", std::move(slow));
 }
 
-/// Adds the range of GPU clocks over the rows, the reasons for lowered clocks, and the number of
-/// late repetitions (plays), whose times include launches by the host.
+/// Adds the range of GPU clocks over the rows, the reasons why clocks were lowered, and the number
+/// of late repetitions (plays), whose times include the time in which the host launched ops.
 void add_gpus(const PointReport& point, Facts& facts) {
   std::vector<double> clocks;
-  std::map<std::string_view, std::size_t> held;  // number of rows
+  std::map<std::string_view, std::size_t> held;  // number of rows by reason
   double late = 0;
   for (const microbench::RowReport& row : point.bench->rows) {
     const auto clock = number_of(*row.data, "sm_clock");
@@ -201,10 +202,10 @@ void add_gpus(const PointReport& point, Facts& facts) {
   }
 }
 
-/// Adds the number of rows of type tf32 for which the GEMM library chose an arithmetic other than
-/// TF32, which it is free to do.
+/// Adds the number of rows of element type tf32 for which the GEMM library, which is free to
+/// choose, used another arithmetic than TF32.
 void add_arithmetic(const PointReport& point, Facts& facts) {
-  std::map<std::string, std::size_t> others;  // number of rows
+  std::map<std::string, std::size_t> others;  // number of rows by arithmetic
   for (const microbench::RowReport& row : point.bench->rows) {
     const auto dtype = row.data->text.find("dtype");
     const auto arithmetic = row.data->text.find("arithmetic");
@@ -218,8 +219,8 @@ void add_arithmetic(const PointReport& point, Facts& facts) {
   }
 }
 
-/// Adds the reasons why the numbers of a measured point are doubtful, and other facts that explain
-/// them.
+/// Adds the reasons why the numbers of a measured point are doubtful, and remarks that explain
+/// other numbers.
 void add_of_measured(const PointReport& point, Sentences& remarks) {
   const results::PointData& data = *point.data;
   const auto labelled = [&point](std::string_view label, const std::string& sentence) {
@@ -251,8 +252,8 @@ void add_of_measured(const PointReport& point, Sentences& remarks) {
   add_to_calibration(point, remarks);
 }
 
-/// Adds the ratio of the model's size to that on one rank, and the host memory that each rank
-/// needs.
+/// Adds the ratio of the model's size at this point to its size on one rank, and the host memory
+/// per rank.
 void add_model(const PointReport& point, Sentences& remarks) {
   if (std::abs(point.work_growth - 1) > 1e-9) {
     remarks.add("scaled", point,

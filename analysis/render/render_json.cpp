@@ -19,8 +19,9 @@
 #include "results/records/layout.hpp"
 #include "results/records/point_facts.hpp"
 
-/// Writes the JSON report, and the CSV report from its parts: each part of a line has a list of
-/// columns, with the paths of their values in the JSON of that part.
+/// Writes the JSON report, and the CSV report from the same JSON objects. A CSV line has a part for
+/// the run, for the point, and for the row; a list for each part gives the columns and the paths of
+/// their values in the JSON object.
 namespace isoscale::analysis::render {
 namespace {
 
@@ -112,8 +113,8 @@ constexpr std::string_view serve_columns =
     "ttft_median=ttft_median_seconds ttft_p99=ttft_p99_seconds tpot_median=tpot_median_seconds "
     "queueing_median=queueing_median_seconds queueing_p99=queueing_p99_seconds";
 
-/// Returns the joined curve to which a point belongs, with the results of the joined point; null if
-/// there is none.
+/// Returns the JSON of the joined curve to which a point belongs, with the results of the joined
+/// point; null if there is no such curve.
 Json place_json(const merge::Joined& joined, const PointReport& point) {
   const std::optional<merge::JoinedPlace> place = merge::place_of(joined, point);
   if (!place) return {};
@@ -129,8 +130,8 @@ Json place_json(const merge::Joined& joined, const PointReport& point) {
   return object;
 }
 
-/// Returns the JSON from which a point's CSV row is made. It also has values that only CSV shows,
-/// such as the parts of a breakdown of which only a bound is known.
+/// Returns the JSON object from which a point's CSV line is made. It also has values that only CSV
+/// shows, such as parts of a breakdown of which only a bound is known.
 Json line_json(const merge::Joined& joined, const PointReport& point) {
   Json object = object_of<PointReport>(point_metrics(), point);
   object["joined"] = place_json(joined, point);
@@ -143,8 +144,8 @@ Json line_json(const merge::Joined& joined, const PointReport& point) {
   return object;
 }
 
-/// Returns the texts, numbers and results of the row of a micro-benchmark, and the values that
-/// follow from the prefill and decode rows of an inference together.
+/// Returns the JSON object of one row of a micro-benchmark: its texts, numbers and results. A row
+/// of an inference also gets the values that follow from its prefill and decode rows together.
 Json row_json(const PointReport& point, const microbench::RowReport& row,
               const std::vector<Inference>& all) {
   const results::RowData& data = *row.data;
@@ -177,7 +178,7 @@ Json row_json(const PointReport& point, const microbench::RowReport& row,
   return object;
 }
 
-/// Returns the cells of a line; `others` are the columns of further metrics of the point.
+/// Returns the cells of a CSV line. `others` names further metrics of the point as columns.
 std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& row,
                               std::string_view others) {
   std::vector<CsvCell> cells;

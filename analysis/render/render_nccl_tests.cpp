@@ -18,7 +18,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the text as one word, since blanks separate the columns.
+/// Returns the text with blanks replaced, since blanks separate the columns.
 std::string word(std::string text) {
   text = escape(text);
   std::ranges::replace(text, ' ', '_');
@@ -31,8 +31,8 @@ std::string decimal(std::optional<double> value, double unit) {
   return fmt::format("{:.{}f}", scaled, scaled < 10000 ? 2 : scaled < 100000 ? 1 : 0);
 }
 
-/// Returns the columns of the out-of-place or of the in-place row: time in us, algbw and busbw in
-/// GB/s (10^9 bytes), and wrong elements.
+/// Returns the four columns for the out-of-place or the in-place row: time in us, algbw and busbw
+/// in GB/s (10^9 bytes/s), and the number of wrong elements.
 std::string placement(const microbench::RowReport* row) {
   constexpr double micro = 1e-6, giga = 1e9;
   const bool ok = row != nullptr && microbench::has_rates(*row->data) && row->time;
@@ -70,8 +70,8 @@ std::string columns_heading() {
          line({"(B)", "(elements)", "", "", ""}, "(us)", "(GB/s)", "(GB/s)", "");
 }
 
-/// Returns the line above a table with the settings that are known. It gives one thread per
-/// process, as Isoscale measures.
+/// Returns the line of settings above a table, with those settings that are known. It says one
+/// thread per process, since this is how Isoscale measures.
 std::string settings_line(const CollectiveGroup& group) {
   std::vector<double> sizes;
   for (const PlacePair& pair : group.sizes) {
@@ -83,8 +83,8 @@ std::string settings_line(const CollectiveGroup& group) {
                      largest);
 }
 
-/// Returns the closing line that readers of this format look for; "" where no size has a bus
-/// bandwidth.
+/// Returns the line with the average bus bandwidth, which readers of this format look for at the
+/// end; "" if no size has a bus bandwidth.
 std::string average_line(const CollectiveGroup& group) {
   constexpr double giga = 1e9;
   double sum = 0;

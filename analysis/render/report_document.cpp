@@ -20,7 +20,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
-constexpr std::size_t widest = 120;  ///< width of a detailed report, in columns
+constexpr std::size_t widest = 120;  ///< width of a detailed report, in characters
 
 DocumentTable breakdown_table(const Curve& curve) {
   const Points traced = traced_points(curve);
@@ -36,8 +36,8 @@ DocumentTable breakdown_table(const Curve& curve) {
   return table;
 }
 
-/// Adds a table of speed-up and efficiency with their intervals. It is left out if it has no
-/// intervals and the other tables, which have the same values, are all shown.
+/// Adds a table of speed-up and efficiency with their intervals. The table is left out if it would
+/// have no intervals and all other tables are shown, since these have the same values.
 void add_efficiency(const Curve& curve, const Sections& sections, Document& document) {
   const bool has_intervals = std::ranges::any_of(curve.points, [](const PointReport& at) {
     const std::optional<statistics::Located> speedup = speedup_of(at);
@@ -57,7 +57,7 @@ Facts wanted(Facts facts, const Sections& sections) {
   return facts;
 }
 
-/// Puts a heading above the parts. Returns an empty document if there are no parts.
+/// Puts a heading above `parts`. Returns an empty document if there are no parts.
 Document under(std::string title, Document parts) {
   if (!parts.empty()) parts.insert(parts.begin(), Heading{std::move(title), Underline::yes});
   return parts;
@@ -94,7 +94,7 @@ Document bench_document(const PointReport& point) {
   return document;
 }
 
-/// Adds paragraphs of a legend, one for each sentence, below an empty line.
+/// Adds an empty line, and the sentences of a legend as one paragraph each.
 void add_legend(Document& document, const std::vector<std::string>& sentences) {
   if (sentences.empty()) return;
   document.emplace_back(Heading{""});
@@ -172,7 +172,7 @@ Document index_report(const IndexReport& report) {
   return document;
 }
 
-/// Describes each of several launches, then the curves joined over them.
+/// Describes each of several launches in an index, then the curves joined over them.
 Document joined_document(const merge::Report& report, const Sections& sections) {
   Document document = index_document(report.index, Numbered::as_launches);
   if (sections.has(Section::warnings)) append(document, warnings(report.warnings));
@@ -267,8 +267,8 @@ std::string render_summary(const merge::Report& report, std::size_t columns) {
 std::string render_text(const merge::Report& report) { return render_sections(report, {}); }
 
 std::string render_markdown(const merge::Report& report) {
-  // The first heading is moved to the front, where it becomes the title; the line about the machine
-  // follows it.
+  // The first heading is moved to the front, where it becomes the title; the line about the
+  // machine, which preceded it, then follows.
   Document document = answer(report);
   const auto title = std::ranges::find_if(
       document, [](const Block& at) { return std::holds_alternative<Heading>(at); });

@@ -18,82 +18,89 @@
 /// Declares parts of reports: the summary, the findings and the tables of an index of runs.
 namespace isoscale::analysis::render {
 
-// The following are the summary, which fits on one screen, and its tables.
+// The following declare the summary, which fits on one screen, and its tables.
 
-/// Returns the machine, the scaling and largest losses of each curve, the most severe findings and
-/// the first warnings.
+/// Returns the content of the summary: the machine, the scaling and the largest losses of each
+/// curve, the most severe findings and the first warnings.
 [[nodiscard]] Document answer(const merge::Report& report);
-/// Returns answer() and the commands that show more of the report.
+/// Returns answer() followed by the commands that show more of the report.
 [[nodiscard]] Document summary(const merge::Report& report);
 
-/// Returns the meaning of the summary's columns; empty if the summary has no tables.
+/// Returns the meanings of the summary's columns; empty if the summary has no tables.
 [[nodiscard]] Document summary_legend(const RunReport& run);
 
-inline constexpr std::size_t most_summary_rows = 16;  ///< in each of the two tables
+/// The tables of curves and of micro-benchmarks have at most so many rows each.
+inline constexpr std::size_t most_summary_rows = 16;
 
 struct CurvesSummary {
-  std::string sentence;      ///< the answer in words; "" without any curve
-  std::string common;        ///< parts that all titles have: "tiny, f32, strong scaling"
+  std::string sentence;  ///< a sentence on the efficiencies; "" if there is no curve
+  /// The parts that the titles of all curves share: "tiny, f32, strong scaling".
+  std::string common;
   DocumentTable table;       ///< a row for each curve, at most most_summary_rows
   std::size_t left_out = 0;  ///< curves without a row
-  std::map<std::string, std::string> names;  ///< curve names by title: "dp", "dp, bucket=1MiB"
+  /// Short names of curves, by title: "dp", "dp, bucket=1MiB".
+  std::map<std::string, std::string> names;
 };
-/// Returns a row for each curve with its telling_point(): the largest rank count without a label,
-/// if there is one. The row shows the baseline only if the curve has no other point.
+/// Returns a table with a row for each curve, which shows the point that telling_point() chooses:
+/// the largest one without a label, if there is one. The row shows the baseline only if the curve
+/// has no other point.
 [[nodiscard]] CurvesSummary summarise_curves(const merge::Report& report);
 
 struct BenchesSummary {
   DocumentTable table;  ///< at most most_summary_rows
   std::size_t left_out = 0;
 };
-/// Returns the main figures of each micro-benchmark from its telling_point(): the one with the most
-/// ranks among its points without a label, if there are any.
+/// Returns the main figures of each micro-benchmark, from the point that telling_point() chooses:
+/// the one with the most ranks without a label, if there is one.
 [[nodiscard]] BenchesSummary summarise_benches(const merge::Report& report);
 
-/// These functions return the meanings of the columns of both tables.
+/// These functions return the meanings of the columns of the tables of curves and of
+/// micro-benchmarks.
 [[nodiscard]] std::vector<Note> curve_legend();
 [[nodiscard]] std::vector<Note> bench_legend();
 
-// The following are the findings, for people and as JSON.
+// The following declare the findings, as text and as JSON.
 
-/// Returns the share of a step that a finding may cost: "~22%", "<1%", or "—" if it is unknown.
+/// Returns the share of a step that a finding may cost: "~22%", "<1%", or "—" if it is not known.
 [[nodiscard]] std::string share_text(const advice::Finding& finding);
-/// Returns the indices of the `most` findings to show, in ascending order. These are the first
-/// findings, but the worst finding of each rule about hardware is always among them.
+/// Returns the indices of at most `most` findings to show, in ascending order. These are the first
+/// findings, but the worst finding of each rule about hardware is always shown.
 [[nodiscard]] std::vector<std::size_t> shown_findings(std::span<const advice::Finding> findings,
                                                       std::size_t most);
 
-/// Returns the points that the rules did not judge, and the reasons: "4 ranks of dp, tp
-/// (oversubscribed)"; "" if there are none. The text is not escaped.
+/// Returns the points to which the rules for findings were not applied, with the reasons: "4 ranks
+/// of dp, tp (oversubscribed)"; "" if there are none. The text is not escaped.
 [[nodiscard]] std::string left_out_text(std::span<const advice::NotJudged> left_out);
 
-/// Returns the findings with evidence, next step, rule and source, and the points left out. The
-/// document is empty if there are neither findings nor points left out.
+/// Returns the findings with their evidence, next step, rule and source, and the points to which
+/// the rules were not applied. The document is empty if there are neither findings nor such points.
 [[nodiscard]] Document findings_document(std::span<const advice::Finding> findings,
                                          std::span<const advice::NotJudged> left_out = {});
 
-/// Returns one object for each entry of `left_out`: curve, ranks[], why.
+/// Returns one object for each entry of `left_out`, with the keys curve, ranks (a list) and why.
 [[nodiscard]] nlohmann::ordered_json left_out_json(std::span<const advice::NotJudged> left_out);
 
-/// Returns one object for each finding: rule, concern, severity, size, curve, ranks[], sentence,
-/// evidence[] (ranks, what, value, unit, text), next_step, source; null where a value is absent.
+/// Returns one object for each finding, with the keys rule, concern, severity, size, curve, ranks
+/// (a list), sentence, evidence (a list of objects with ranks, what, value, unit and text),
+/// next_step and source. A value that is absent is null.
 [[nodiscard]] nlohmann::ordered_json findings_json(std::span<const advice::Finding> findings);
 
-// The following are the tables of an index of runs.
+// The following declare the tables of an index of runs.
 
-/// Says whether the rest of the report refers to runs as numbered launches, in the order given.
+/// Says if the rest of the report refers to the runs as launch 1, 2, ... in the order given.
 enum class Numbered : std::uint8_t { no, as_launches };
 
 /// Returns the headline of an index: "6 launches on 3 machines, 2025-03-01 to 2025-04-02".
 [[nodiscard]] std::string index_headline(const catalog::Index& index, Numbered numbered);
 
-/// Returns the tables of one machine: its runs, and the trend of the throughput of experiments that
-/// at least two runs measured. A table may have no rows.
+/// Returns the tables of one machine: its runs, its experiments, and the trend of the throughput of
+/// experiments that at least two runs measured. A table may have no rows.
 [[nodiscard]] std::vector<DocumentTable> index_tables(const catalog::Index& index,
                                                       const catalog::IndexMachine& machine,
                                                       Numbered numbered);
 
-/// These functions return the metrics of an experiment of a run, and of its throughput over runs.
+/// These functions return the metrics of one experiment of a run, and of the throughput of one
+/// experiment over several runs.
 [[nodiscard]] Metrics<catalog::IndexExperiment> index_experiment_metrics();
 [[nodiscard]] Metrics<catalog::IndexTrend> index_trend_metrics();
 

@@ -29,7 +29,8 @@ Value row_time(const RowReport& row) {
   return time;
 }
 
-/// Returns the NUMA node whose memory a row used; null if the system chose it (stored below 0).
+/// Returns the NUMA node whose memory a row used; null if the system chose the node, which is
+/// stored as a negative number.
 Value numa_node(const RowReport& row) {
   const auto node = number_of(*row.data, "numa");
   return node && *node >= 0 ? count_or_null(node) : Value();
@@ -103,7 +104,8 @@ Metrics<RowReport> row_metrics() {
       {"status", "status", text, [](auto& row) { return Value(results::name(row.data->status)); }},
       {"reason", "reason", text, member<&R::data, &results::RowData::reason>},
       {"part", "part", text},
-      // The following are figures of serving, at a request rate and for a replica at such a rate.
+      // The following are figures of the workload serve: for a request rate, and for one replica at
+      // one rate.
       {"rate", "asked/s", digits},
       {"offered", "arrived/s", digits},
       {"achieved", "achieved/s", digits},
@@ -135,13 +137,14 @@ Metrics<RowReport> row_metrics() {
 
 namespace {
 
-/// The function of a metric that is the value of the hidden share, or an end of its interval.
+/// The function of a metric whose value is the hidden share, or one bound of its interval.
 template <auto End>
 constexpr auto end_of_hidden = [](const OverlapReport& at) -> Value {
   return at.hidden ? value_json((*at.hidden).*End) : Value();
 };
 
-// The keys of each kind of row in the JSON report; gpu_keys follow those of every kind.
+// The keys of each kind of row in the JSON report. Rows of every kind also have gpu_keys, after
+// these.
 constexpr std::string_view collective_keys =
     "op dtype in_place bytes count time algbw busbw wrong reduction implementation axis groups "
     "algorithm protocol registration class root members estimate";
@@ -196,7 +199,7 @@ Metrics<OverlapReport> overlap_metrics() {
 
 namespace {
 
-/// Returns a row of an unknown kind with all its keys unchanged.
+/// Returns the JSON object of a row of an unknown kind, with all its keys unchanged.
 Json other_json(const RowReport& row) {
   Json object = Json::object();
   for (const auto& [key, value] : row.data->text) object[key] = value;
@@ -219,7 +222,7 @@ Json pair_json(const results::PointData& point, const microbench::PairReport& pa
           {"reason", text_or_null(pair.failure)}};
 }
 
-/// True for rows that the report merges with other rows into one object.
+/// True for rows that have no JSON object of their own, since several rows become one object.
 bool is_merged(const results::RowData& row) {
   const std::string op = text_of(row, "op"), kind = text_of(row, "kind");
   return op == "overlap" || op == "infer" ||
@@ -254,7 +257,7 @@ Value stored_value(const RowReport& row, std::string_view key, Unit unit) {
 
 std::string interval_cell(const results::RowData* row,
                           const std::optional<statistics::Estimate>& time) {
-  constexpr std::size_t fewest = 6;  // repetitions (plays) for an interval
+  constexpr std::size_t fewest = 6;  // repetitions (plays) that an interval needs
   if (time && time->lower) return interval_text(located(*time));
   const std::size_t plays = row == nullptr ? 0 : row->times.size();
   return plays > 0 && plays < fewest ? fmt::format("n={}: too few", plays) : std::string{undefined};

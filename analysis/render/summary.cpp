@@ -25,7 +25,8 @@ std::string day_of(const results::RunData& run) {
   return run.created.substr(0, run.created.find('T'));
 }
 
-/// Shortens "Intel(R) Xeon(R) Processor" to "Intel Xeon", so that the end of the line is not cut.
+/// Removes marks and words that say little, so that the end of the line is not cut: "Intel(R)
+/// Xeon(R) Processor" becomes "Intel Xeon".
 std::string without_marks(std::string text) {
   for (const std::string_view mark : {"(R)", "(TM)", "(tm)", " Processor", " CPU"}) {
     for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
@@ -35,7 +36,8 @@ std::string without_marks(std::string text) {
   return text;
 }
 
-/// Returns one line: machine, device, day, version. In runs on GPUs the device comes first.
+/// Returns the first line of the summary: machine, device, day, version. In runs on GPUs the device
+/// comes first.
 std::string title_of(const RunReport& run) {
   const results::RunData& data = *run.data;
   const std::string machine = without_marks(machine_text(data));
@@ -45,8 +47,8 @@ std::string title_of(const RunReport& run) {
   return fmt::format("{}; {}, Isoscale {}", described, day_of(data), data.isoscale_version);
 }
 
-/// Returns a note on the points of a run for which `belongs` is true, with the reason of the first
-/// such point. The note has no text if there are no such points.
+/// Returns a note on the points of a run for which `belongs` is true: their number, and the reason
+/// of the first. The note has no text if there are no such points.
 Note note_on(const RunReport& run, std::string key, Lines lines,
              bool (*belongs)(const results::PointData&)) {
   std::vector<const results::PointData*> points = pointers_to(run.data->points);
@@ -71,7 +73,7 @@ bool is_skipped(const results::PointData& point) {
   return !is_failed(point) && point.status == results::PointStatus::skipped;
 }
 
-/// Returns "launch 2: " for a run of several launches, "" for the only one.
+/// Returns "launch 2: " for one of several runs; "" if the report has only one run.
 std::string launch_text(const merge::Report& report, const RunReport& run) {
   return report.runs.size() == 1 ? "" : fmt::format("launch {}: ", &run - report.runs.data() + 1);
 }
@@ -102,7 +104,7 @@ std::vector<Note> opening(const merge::Report& report) {
   return notes;
 }
 
-/// Adds a table, and the number of its rows that were left out.
+/// Adds a table and, if `left_out` is not 0, a note on how many of its rows were left out.
 void add_table(DocumentTable table, std::size_t left_out, std::string_view section,
                Document& document) {
   document.emplace_back(std::move(table));
@@ -125,12 +127,12 @@ void add_benches(const merge::Report& report, Document& document) {
   add_table(std::move(benches.table), benches.left_out, "rows", document);
 }
 
-/// The findings of one rule with the same next step. The summary shows only the most severe of
-/// them.
+/// The findings of one rule that have the same next step. The summary shows only the most severe of
+/// them, which comes first.
 using Alike = std::vector<const advice::Finding*>;
 
-/// Returns the sentence of the most severe finding with its curve, and the other curves: "hybrid, 2
-/// ranks: no overlap ... (also: dp, tp)".
+/// Returns the sentence of the most severe finding, after the name of its curve, and the names of
+/// the other curves: "hybrid, 2 ranks: no overlap ... (also: dp, tp)".
 std::string sentence_of(const Alike& alike, const CurvesSummary& curves) {
   const auto name_of = [&](const advice::Finding& at) {
     const auto name = curves.names.find(at.curve);
@@ -170,7 +172,7 @@ void add_findings(const merge::Report& report, const CurvesSummary& curves, Docu
   document.push_back(notes);
 }
 
-/// Returns all warnings of the run, its files and its checks.
+/// Returns all warnings: those of the report, of its runs, of their files and of preflight checks.
 std::vector<std::string> warnings_of(const merge::Report& report) {
   std::vector<std::string> all = report.warnings;
   for (const auto& [key, text] : index_warnings(report.index)) all.push_back(text);
@@ -208,8 +210,8 @@ void add_warnings(const merge::Report& report, Document& document) {
   document.push_back(notes);
 }
 
-/// Returns the run file as an argument of a command; a placeholder if there are several files, or
-/// if a shell would not accept the name unchanged.
+/// Returns the name of the run file for a command that is shown to the user. It is a placeholder if
+/// there are several files, or if a shell would not take the name literally.
 std::string argument_of(const merge::Report& report) {
   if (report.runs.size() != 1) return "FILE...";
   constexpr std::size_t longest = 60;

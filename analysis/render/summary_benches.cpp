@@ -20,13 +20,13 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// One figure of a micro-benchmark.
+/// One figure of a micro-benchmark, which is a row of the summary's table.
 struct BenchRow {
   const PointReport* point = nullptr;
   std::string figure;             ///< "best rate"
   std::optional<double> value{};  ///< in SI units; if absent, `where` may give the reason
   Unit unit = Unit::text;
-  std::string where{};  ///< size, pair or setting of the value; not escaped
+  std::string where{};  ///< the size, pair or setting for which the value holds; not escaped
 };
 
 constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
@@ -50,7 +50,7 @@ constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
      "the size, pair or setting that it was reached at"},
 }};
 
-/// Returns the row with the largest `value`, the first of several; null if no row has one.
+/// Returns the first of the rows with the largest `value`; null if no row has a value.
 template <class Rows, class Of>
 auto largest_of(const Rows& rows, const Of& value) -> decltype(rows.data()) {
   decltype(rows.data()) best = nullptr;
@@ -74,8 +74,8 @@ void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
   rows.push_back({&point, "best GEMM rate", best->flops, Unit::flop_rate, where});
 }
 
-/// Adds the bus bandwidth of each collective at its largest size, in the implementation of the
-/// library if that was measured.
+/// Adds the bus bandwidth of each collective at its largest size, for the library's own
+/// implementation if that was measured.
 void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
   std::vector<std::string> seen;
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
@@ -121,7 +121,8 @@ void add_pairs(const PointReport& point, std::span<const results::RankFacts> fac
   rows.push_back({&point, "slowest pair", slowest->bandwidth, Unit::bandwidth, where});
 }
 
-/// Adds the highest bandwidth at the largest size, since smaller sizes may fit in caches.
+/// Adds the highest bandwidth among the rows of the largest size, since smaller sizes may fit in
+/// caches.
 void add_memory(const PointReport& point, std::vector<BenchRow>& rows) {
   using Rank = std::optional<std::pair<double, double>>;
   const microbench::RowReport* const best =
@@ -153,7 +154,7 @@ void add_overlaps(const PointReport& point, std::vector<BenchRow>& rows) {
                   std::move(where)});
 }
 
-/// Adds the highest sustained rate; if no rate was sustained, the highest achieved one.
+/// Adds the highest request rate that was sustained; if no rate was, the highest achieved rate.
 void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
   using Rank = std::optional<std::tuple<bool, bool, double>>;
   const microbench::RowReport* const best =
@@ -178,11 +179,11 @@ void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
                   number_of(*best->data, "achieved"), Unit::request_rate, where});
 }
 
-/// Points of one workload, model and element type.
+/// The points of one workload, model and element type.
 using Family = std::vector<const PointReport*>;
 
-/// Adds the best token rate over all batch sizes, from points with the same number of ranks and the
-/// same labels as `telling`. Rates whose time has an interval are preferred.
+/// Adds the highest token rate over all batch sizes. It considers points of the family with the
+/// same rank count and the same labels as `telling`, and prefers rates whose time has an interval.
 void add_inference(const Family& family, const PointReport& telling, std::span<const Inference> all,
                    std::vector<BenchRow>& rows) {
   using Rank = std::optional<std::pair<bool, double>>;
@@ -224,8 +225,8 @@ void add_family(const Family& family, const RunReport& run, std::span<const Infe
   add_overlaps(*point, rows);
   add_serving(*point, rows);
   add_inference(family, *point, inferences, rows);
-  // If the run has curves, its calibration is only auxiliary: the best multiplication and the first
-  // collective are enough.
+  // If the run has curves, its micro-benchmarks serve only their calibration, so two figures are
+  // enough: the best GEMM rate and the first collective.
   constexpr std::size_t enough = 2;
   if (!run.curves.empty()) rows.resize(std::min(rows.size(), before + enough));
 }

@@ -26,7 +26,7 @@ struct CurveRow {
   const Curve* curve = nullptr;
   const PointReport* point = nullptr;  ///< null: no point was measured
   std::string name{};
-  std::size_t launches = 0;  ///< number of launches of a joined point; 0 for a single launch
+  std::size_t launches = 0;  ///< launches that the point joins; 0 for a point of one launch
   const PointReport* baseline = nullptr;
 
   [[nodiscard]] bool is_baseline() const { return point != nullptr && point == baseline; }
@@ -47,8 +47,8 @@ std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
 }
 
 /// Returns the two largest parts of the point's own step other than computation, as text: "own
-/// step: dp transfer 4.1%, wait 3.2%"; "" if there are none. It is used where the lost time cannot
-/// be given by cause: for a baseline, and where the causes do not explain the loss.
+/// step: dp transfer 4.1%, wait 3.2%"; "" if there are none. It is used if lost time cannot be
+/// given by cause: for a baseline, or if the causes do not add up to the loss.
 std::string own_step_text(const PointReport& point) {
   if (!point.breakdown.mean) return "";
   std::vector<std::pair<std::string, double>> shares;
@@ -61,10 +61,10 @@ std::string own_step_text(const PointReport& point) {
   return text.empty() ? "" : "own step: " + text;
 }
 
-/// Returns the time that the step lost relative to the baseline, by cause. The difference between
-/// traced and untraced steps is added if it is large compared with the causes, which are then
-/// doubtful: it comes first if it is a loss, and last if it is a gain. If the causes do not explain
-/// the loss, the text of own_step_text() replaces them.
+/// Returns the time that the step lost relative to the baseline, by cause. If the difference
+/// between traced and untraced steps is large compared with the causes, these are doubtful, so the
+/// difference is added: in front of them if it is a loss, behind them if it is a gain. If the
+/// causes do not add up to the loss, the result is own_step_text().
 std::string lost_text(const PointReport& point) {
   const efficiency::Waterfall& waterfall = *point.causes.waterfall;
   std::vector<std::pair<std::string, double>> shares;
@@ -96,7 +96,7 @@ Value lost_most(const CurveRow& row) {
   return value_json(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
 }
 
-/// Returns the labels of the point, then the labels of its baseline, which make the efficiency
+/// Returns the labels of the point, then the labels of its baseline, which make its efficiency
 /// doubtful.
 Value notes_of(const CurveRow& row) {
   std::vector<std::string> all;
@@ -149,7 +149,7 @@ constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
     {"note", "note", Unit::text, notes_of, "labels of the point, which make its numbers doubtful"},
 }};
 
-/// Returns the parts of a title, which commas separate.
+/// Returns the parts of a title, between its commas.
 std::vector<std::string> parts_of(const std::string& title) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= title.size();) {
@@ -160,13 +160,14 @@ std::vector<std::string> parts_of(const std::string& title) {
   return parts;
 }
 
-/// Shortens "weak scaling" to "weak", which is enough in a table.
+/// Shortens "weak scaling" to "weak", which is clear enough in a table.
 std::string without_noun(const std::string& part) {
   const std::size_t noun = part.find(" scaling");
   return noun == std::string::npos ? part : part.substr(0, noun);
 }
 
-/// Names the rows by the parts in which their titles differ; returns the common parts.
+/// Names each row after the parts of its curve's title that are not in all titles; returns the
+/// parts that are in all.
 std::string name_rows(std::vector<CurveRow>& rows) {
   std::map<std::string, std::size_t> counts;
   for (const CurveRow& row : rows) {
@@ -255,7 +256,7 @@ std::string sentence_of(const std::vector<CurveRow>& rows) {
   return "No efficiency: no curve has times on two rank counts.";
 }
 
-/// Names the baseline in the heading of the efficiency if all rows have the same one, and then
+/// If all rows have the same baseline, names it in the heading of the column of efficiencies, and
 /// removes the column of baselines.
 void name_baseline(DocumentTable& table, const std::vector<CurveRow>& rows) {
   std::set<std::string> names;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
 
-/// True for control characters, line and paragraph separators, marks that reorder or hide text, and
-/// code points that are not characters.
+/// True for control characters, line and paragraph separators, code points that reorder or hide
+/// text, and code points that are not characters.
 constexpr bool is_unsafe(std::uint32_t c) {
   return c < 0x20U || (c >= 0x7fU && c <= 0x9fU) || c == 0xadU || c == 0x61cU ||
          (c >= 0x200bU && c <= 0x200fU) || (c >= 0x2028U && c <= 0x202eU) ||
@@ -26,7 +26,7 @@ constexpr bool is_unsafe(std::uint32_t c) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Quotes a cell by RFC 4180: only if necessary, with quotes doubled.
+/// Puts a CSV cell in quotes if it needs them, with quotes inside doubled (RFC 4180).
 std::string in_quotes(const std::string& cell) {
   if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
   std::string result = "\"";
@@ -137,7 +137,7 @@ bool before_naturally(std::string_view a, std::string_view b) {
     }
   }
   if (a.size() - i != b.size() - j) return a.size() - i < b.size() - j;
-  return a < b;  // equal as numbers, such as "node02" and "node2"
+  return a < b;  // the names are equal up to leading zeros of numbers: "node02" and "node2"
 }
 
 std::string text_cell(std::string_view text) {

@@ -9,47 +9,48 @@
 #include <utility>
 #include <vector>
 
-/// Handles text in reports: escaping, order of names, comma-separated values, and tables of text
-/// cells in plain text and Markdown.
+/// Handles text in reports: escaping, the order of names, comma-separated values, and tables of
+/// text in plain text and Markdown.
 namespace isoscale::analysis::render {
 
-/// The largest number of characters that reports for people show of one text. Only texts from files
-/// can be longer.
+/// The largest number of characters of one text that reports for people show. Only texts that come
+/// from files can be longer.
 inline constexpr std::size_t most_shown = 1000;
 /// The limit for texts in reports for programs, which are never cut.
 inline constexpr std::size_t whole_text = std::string_view::npos;
 
-/// Returns `text` in a form that is safe for a terminal. Anything that could move the cursor,
-/// change colours, reorder or hide other text (control characters, direction marks, bytes that are
-/// not UTF-8) is written as \n, \x1b, \u202e. Text of more than `most_shown` characters is cut,
-/// and its size is added: "xxx… (of 1048576 bytes)".
+/// Returns `text` in a form that is safe for a terminal. Control characters, direction marks and
+/// bytes that are not UTF-8 could move the cursor, change colours, or reorder or hide other text;
+/// they are written as \n, \x1b, \u202e. Text of more than `most_shown` characters is cut, and its
+/// size is added: "xxx… (of 1048576 bytes)".
 [[nodiscard]] std::string escape(std::string_view text);
-/// Escapes text as escape() does, with the limit `most`.
+/// Escapes text as escape() does, but cuts it after `most` characters.
 [[nodiscard]] std::string escape_up_to(std::string_view text, std::size_t most);
 
 /// Returns the number of columns that escaped text takes on a terminal, which is its number of code
 /// points; wide characters count as one column.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
-/// Returns escaped text of at most `columns` columns, with "…" at the end where it was longer.
+/// Returns escaped text in at most `columns` columns of a terminal, with "…" at the end if it was
+/// cut.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t columns);
-/// Returns the words of a list that blanks separate.
+/// Splits a list at its blanks and returns the words.
 [[nodiscard]] std::vector<std::string_view> words_in(std::string_view list);
-/// Returns escaped text in lines of at most `columns` columns, each after the indent; a longer word
-/// has a line of its own. Returns no line for empty text.
+/// Returns escaped text in lines of at most `columns` columns, each beginning with `indent` blanks.
+/// A longer word has a line of its own. Returns "" for an empty text.
 [[nodiscard]] std::string in_lines(std::string_view text, std::size_t indent, std::size_t columns);
 
 /// True if `a` comes before `b` when digits in names are compared as numbers: node2 before node10.
 [[nodiscard]] bool before_naturally(std::string_view a, std::string_view b);
 
-/// The text of a cell without a value.
+/// The text of a table cell whose value is absent.
 inline constexpr std::string_view undefined = "—";
 
 /// Lines of a report, each with a key and a sentence.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// The name of a CSV column, and the text of one line in this column. Lines follow RFC 4180 and are
-/// safe in a spreadsheet and on a terminal.
+/// A CSV cell: the name of its column, and its text in one line. Lines follow RFC 4180 and are safe
+/// in a spreadsheet and on a terminal.
 using CsvCell = std::pair<std::string_view, std::string>;
 
 /// Returns the text of a CSV cell, escaped as escape() does but never cut. An apostrophe precedes a
@@ -59,7 +60,7 @@ using CsvCell = std::pair<std::string_view, std::string>;
 [[nodiscard]] std::string csv_heading(const std::vector<CsvCell>& cells);
 [[nodiscard]] std::string csv_values(const std::vector<CsvCell>& cells);
 
-// The following are tables, whose text is already escaped.
+// The following declare tables of text that is already escaped.
 
 enum class Align : std::uint8_t {
   left,
@@ -73,25 +74,28 @@ struct Column {
 };
 
 struct Row {
-  std::vector<std::string> cells;  ///< may be fewer than there are columns
-  std::string tail{};              ///< follows the last cell, over the remaining columns
+  std::vector<std::string> cells;  ///< cells beyond the list are empty
+  /// A text after the last cell, which may extend over the remaining columns.
+  std::string tail{};
 };
 
 struct TitledTable {
-  std::string title{};  ///< "" = without a title
+  std::string title{};  ///< "" = no title
   std::vector<Column> columns{};
   std::vector<Row> rows{};
 };
 
-/// Returns the widths of the columns, which are those of their widest heading or cell.
+/// Returns the width of each column: that of its widest heading or cell.
 [[nodiscard]] std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
                                                  const std::vector<Row>& rows);
-/// Returns columns separated by two blanks, indented by two; lines do not end in blanks.
+/// Returns the table as text, indented by two blanks, with two blanks between columns; lines do not
+/// end in blanks.
 [[nodiscard]] std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows);
 
-/// Returns escaped text in a form that Markdown shows unchanged.
+/// Returns escaped text with Markdown's special characters escaped, too, so that it is shown as it
+/// is.
 [[nodiscard]] std::string literal(std::string_view text);
-/// Returns a table in Markdown, below its title.
+/// Returns the table in Markdown, with its title above.
 [[nodiscard]] std::string markdown_table(const TitledTable& table);
 
 }  // namespace isoscale::analysis::render

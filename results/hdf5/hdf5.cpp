@@ -17,8 +17,8 @@ namespace isoscale::results::hdf5 {
 
 namespace {
 
-/// HDF5 calls this function for each entry of its error stack. It must not throw, since its caller
-/// is C code.
+/// HDF5 calls this function for each entry of its error stack; it appends the entry's description
+/// to `text`. It must not throw, since its caller is C code.
 herr_t append_entry(unsigned /*position*/, const H5E_error2_t* entry, void* text) noexcept {
   try {
     auto& out = *static_cast<std::string*>(text);
@@ -38,13 +38,13 @@ std::string error_stack() {
   return text.empty() ? "HDF5 gave no reason" : "HDF5: " + text;
 }
 
-/// Changes two defaults of HDF5; must be called before any other HDF5 function. By default, HDF5
-/// prints each failed call on standard error, but these wrappers throw. At the end of the process,
-/// it closes all objects that are still open, which crashes for a file that could not be closed
-/// earlier; the handles here are closed by then.
+/// Changes two defaults of HDF5; must be called before any other HDF5 function. HDF5 would print
+/// each failed call on standard error, but these wrappers throw instead. At the end of the process,
+/// HDF5 would close all objects that are still open, which crashes for a file that could not be
+/// closed earlier; the handles here are closed by then.
 void silence() {
   static const herr_t left_alone = H5dont_atexit();
-  static_cast<void>(left_alone);  // H5dont_atexit fails if other code has used HDF5 already
+  static_cast<void>(left_alone);  // ignored: it fails if other code has used HDF5
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
@@ -61,8 +61,9 @@ PropertyId file_access() {
   return access;
 }
 
-/// Sets how many attributes and members a group keeps in its header, which has a checksum; HDF5's
-/// storage for more of them has no checksum. Only groups of points may have more.
+/// Lets a group keep up to 128 attributes and 128 members in its header, which has a checksum;
+/// HDF5's storage for more of them has none. Only the group `points`, which has one member for each
+/// point, may need more.
 void keep_in_header(const PropertyId& create) {
   constexpr unsigned most = 128, least = 64;
   check(H5Pset_attr_phase_change(create.get(), most, least));
@@ -108,7 +109,8 @@ bool is_scalar(const AttributeId& attribute) {
          H5Sget_simple_extent_npoints(space.get()) == 1;
 }
 
-/// Opens a scalar attribute whose type has the wanted class.
+/// Opens a scalar attribute. Throws Hdf5Error if it is missing, is not scalar, or has a type of
+/// another HDF5 class than `wanted`.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
   // H5Aexists is called only after a failure: calling it first would look up each attribute twice,
   // and a file has about a thousand.
@@ -188,7 +190,7 @@ Group Group::open_group(const std::string& name) const {
 
 bool Group::has(const std::string& name) const {
   H5L_info_t info{};
-  // H5Lexists is only called after a failure: calling it first would look everything up twice.
+  // H5Lexists is called only after a failure: calling it first would look up each name twice.
   if (H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT) < 0) {
     if (check(H5Lexists(id_.get(), name.c_str(), H5P_DEFAULT)) == 0) return false;
     check(H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT));
@@ -241,7 +243,8 @@ bool File::has_signature(const std::filesystem::path& path) {
     file.read(found.data(), found.size());
     if (file.good() && std::string_view{found.data(), found.size()} == signature) return true;
   }
-  return has_digest_mark(path);  // a run file that ends in its digest block
+  // A file that was cut off within its digest block counts as a run file, too.
+  return has_digest_mark(path);
 }
 
 Group File::root() const { return Group{GroupId{check(H5Gopen2(id_.get(), "/", H5P_DEFAULT))}}; }

@@ -38,7 +38,7 @@ int check(herr_t code, std::source_location where = std::source_location::curren
 [[nodiscard]] std::size_t size_of_type(
     hid_t type, std::source_location where = std::source_location::current());
 
-/// Warns that a handle could not be closed.
+/// Warns on standard error, with HDF5's reason, that a handle could not be closed.
 void warn_close_failed() noexcept;
 
 template <herr_t (*Close)(hid_t)>
@@ -57,8 +57,8 @@ using TypeId = base::Handle<IdTraits<&H5Tclose>>;
 using AttributeId = base::Handle<IdTraits<&H5Aclose>>;
 using PropertyId = base::Handle<IdTraits<&H5Pclose>>;
 
-/// Returns the type of UTF-8 text of this length, padded with zeros, or with H5T_VARIABLE of any
-/// length, which h5py reads as str.
+/// Returns a type for UTF-8 text, which h5py reads as str. The text has `length` bytes, padded with
+/// zeros, or any length if `length` is H5T_VARIABLE.
 [[nodiscard]] TypeId text_type(std::size_t length);
 
 /// The HDF5 types of a number in the file and in memory. `kind` is the class (integer, floating
@@ -77,7 +77,7 @@ inline Types types_of(std::uint8_t) { return {H5T_STD_U8LE, H5T_NATIVE_UINT8, H5
 /// Returns h5py's representation of a boolean: an enumeration of one byte that it reads as bool.
 Types types_of(bool);  // NOLINT: the value itself is boolean
 
-/// The types that a dataset can hold besides text.
+/// The types of numbers that a dataset can hold. A dataset can also hold text.
 template <class T>
 concept Number = std::same_as<T, double> || std::same_as<T, std::int64_t> ||
                  std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
@@ -115,10 +115,10 @@ class Group {
     return static_cast<T>(number);
   }
 
-  /// Writes a dataset of numbers or texts in row-major order; without dimensions it is one text.
-  /// Large datasets are chunked, compressed and have checksums. Text has a fixed length in the
-  /// file. If the numbers are codes 0, 1, ... of `names`, these are the attribute `values` of the
-  /// dataset.
+  /// Writes a dataset of numbers or texts in row-major order; without dimensions it is a single
+  /// value. Large datasets are chunked, compressed and have checksums. Text has a fixed length in
+  /// the file. If `names` is given, it holds the meanings of the numbers 0, 1, ..., and becomes the
+  /// dataset's attribute `values`.
   template <Number T>
   void write(const std::string& name, Dimensions dimensions, std::span<const T> values,
              const About& about, std::span<const std::string> names = {}) {
@@ -127,8 +127,8 @@ class Group {
   void write(const std::string& name, Dimensions dimensions, std::span<const std::string> texts,
              const About& about);
 
-  // Reading allocates no more memory than the file's size can justify, and converts only between
-  // widths of the same kind of number.
+  // The following functions read datasets. They allocate no more memory than the file's size can
+  // justify, and convert only between widths of the same kind of number.
   template <class T>
   [[nodiscard]] std::vector<T> read(const std::string& name) const {
     std::vector<T> values;
@@ -146,7 +146,8 @@ class Group {
   [[nodiscard]] std::string read_text(const std::string& name) const {
     return read_texts(name, 0).front();
   }
-  /// Returns the names of a dataset's codes.
+  /// Returns the dataset's attribute `values`: the meanings of the numbers 0, 1, ... in the
+  /// dataset.
   [[nodiscard]] std::vector<std::string> names_of_codes(const std::string& name) const;
 
  private:
@@ -168,12 +169,13 @@ class Group {
 /// messages.
 class File {
  public:
-  /// Creates a file, or replaces the one at `path`. It has room for the digest (integrity.hpp)
-  /// before the HDF5 data.
+  /// Creates a file, or replaces the one at `path`. The file has room for the digest
+  /// (integrity.hpp) before its HDF5 data.
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
-  /// True if the file begins like an HDF5 file, or like one with a digest.
+  /// True if the file begins with the signature of HDF5, or with the digest block that a run file
+  /// has before its HDF5 data.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;

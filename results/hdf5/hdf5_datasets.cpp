@@ -14,10 +14,10 @@ namespace {
 
 constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datasets are not chunked
 
-constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< default size of HDF5's chunk cache
+constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< bytes; the default of HDF5's chunk cache
 
-/// Returns the storage of a dataset. Large ones have chunks of at most 1 MiB, of whole rows if
-/// these fit, with compression and checksums if this HDF5 has them.
+/// Returns the properties with which a dataset is created. Large datasets have chunks of at most 1
+/// MiB, of whole rows if these fit, with compression and checksums if this HDF5 has them.
 PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
   PropertyId create{check(H5Pcreate(H5P_DATASET_CREATE))};
   hsize_t bytes = element_size;
@@ -76,11 +76,12 @@ DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t
   return dataset;
 }
 
-/// A deflate stream never unpacks to more than 1032 times its size (RFC 1951: 258 bytes from 2
-/// bits).
+/// A deflate stream never unpacks to more than 1032 times its size: in RFC 1951, a match of at most
+/// 258 bytes takes at least 2 bits.
 constexpr hsize_t most_unpacked = 1032;
 
-constexpr hssize_t most_codes = 256;  ///< a code is one byte
+/// A dataset has at most 256 codes, since a code is stored in one byte.
+constexpr hssize_t most_codes = 256;
 
 /// A dataset that can be read safely: it exists, has the right kind and rank, and claims no more
 /// data than its storage can hold.
@@ -98,7 +99,8 @@ hsize_t file_size(hid_t object) {
   return bytes;
 }
 
-/// Throws unless the bytes that the file stores for the dataset can hold all its elements.
+/// Throws Hdf5Error unless the bytes that the file stores for the dataset can hold all its
+/// elements.
 void check_size(const OpenDataset& dataset, const std::string& name, hsize_t element_size) {
   if (dataset.elements == 0) return;  // nothing will be read
   const PropertyId create{check(H5Dget_create_plist(dataset.id.get()))};
@@ -110,8 +112,8 @@ void check_size(const OpenDataset& dataset, const std::string& name, hsize_t ele
   const hsize_t stored = H5Dget_storage_size(dataset.id.get());
   const hsize_t factor = layout == H5D_CHUNKED ? most_unpacked : 1;
   const hsize_t claimed = size_of_type(dataset.type.get());
-  // Less data than this is not compared with the size of the file: reading it takes little memory,
-  // and HDF5 itself fails if the file ends earlier.
+  // Stored data of up to this size is not compared with the size of the file: reading it takes
+  // little memory, and HDF5 itself fails if the file ends earlier.
   constexpr hsize_t small = hsize_t{64} * 1024;
   const hsize_t width = std::max({claimed, element_size, hsize_t{1}});
   if ((stored > small && stored > file_size(dataset.id.get())) ||
@@ -160,7 +162,7 @@ void Group::write_numbers(const std::string& name, const Types& types, Dimension
   close(std::move(dataset));
 }
 
-/// The texts take as many bytes as the longest.
+/// All texts of a dataset are stored with the length of the longest.
 void Group::write(const std::string& name, Dimensions dimensions,
                   std::span<const std::string> texts, const About& about) {
   std::vector<std::string> clean;

@@ -20,7 +20,7 @@ namespace isoscale::results {
 // forges files can compute it too.
 
 inline constexpr std::size_t digest_block_bytes = 512;  ///< the smallest user block of HDF5
-/// The first line of the block; the other lines are `digest blake2b-256 HEX` and `bytes NUMBER`.
+/// The first line of the digest block; the others are `digest blake2b-256 HEX` and `bytes NUMBER`.
 inline constexpr std::string_view digest_mark = "isoscale file, digest version 1\n";
 
 /// Returns `size` bytes of text: the mark, the digest of some content and the content's length,
@@ -31,7 +31,7 @@ inline constexpr std::string_view digest_mark = "isoscale file, digest version 1
 enum class DigestState : std::uint8_t {
   right,
   wrong,  ///< the file differs from what was written
-  none,   ///< written before digests existed, or by another program
+  none,   ///< the file has no digest: it is older than digests, or from another program
 };
 
 /// True if a file begins with digest_mark, or is a truncated file of at least 8 bytes that match

@@ -243,7 +243,7 @@ Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
         final_path.string()));
   }
   if (code != 0) fail("rename a file to", final_path, code);
-  path_.clear();  // nothing is left to be removed
+  path_.clear();  // the destructor has nothing to remove
   const int left = sync_directory(final_path.parent_path());
   if (left != 0) warn_not_synced(final_path, left);
   return std::move(descriptor_);
@@ -295,8 +295,8 @@ FileIdentity identity_of(const Descriptor& file) { return identity(facts_of(file
 bool owner_may_write(const Descriptor& file) { return (facts_of(file).st_mode & S_IWUSR) != 0; }
 
 bool lock(const Descriptor& file) {
-  // The lock belongs to the open file, not to the process, since HDF5 opens and closes the same
-  // file meanwhile.
+  // The lock belongs to the open file, not to the process: HDF5 opens and closes the same file
+  // meanwhile, which would release a lock of the process.
   struct flock whole_file {};
   whole_file.l_type = F_WRLCK;
   whole_file.l_whence = SEEK_SET;
@@ -308,7 +308,7 @@ Descriptor open_locked(const fs::path& path) {
   Descriptor file{open(path.c_str(), O_RDWR | O_CLOEXEC)};
   if (!file && (errno == ENOENT || errno == EACCES || errno == EPERM)) return {};
   if (!file) fail("open", path, errno);
-  // Another writer may have published a file and ended between the opening and the lock.
+  // Between the opening and the lock, another writer may have replaced the file and ended.
   if (!lock(file) || identity_of(path) != identity_of(file)) {
     throw base::usage_error(
         "{} is being written by another launch; wait until that has ended, or name "
@@ -334,7 +334,8 @@ fs::path part_path(const fs::path& run_file, int index) {
 std::vector<fs::path> existing_parts(const fs::path& run_file) {
   const std::string prefix = stem_of(run_file) + ".part";
   std::vector<fs::path> parts = base::entries_of(run_file.parent_path(), prefix);
-  const std::regex index{R"(\d{4,}(-\d+)?\.h5)"};  // -2, -3, ... if the name was taken
+  // The names end in the index of the point and, if such a name was taken, in -2, -3, ...
+  const std::regex index{R"(\d{4,}(-\d+)?\.h5)"};
   std::erase_if(parts, [&](const fs::path& entry) {
     return !std::regex_match(entry.filename().string().substr(prefix.size()), index);
   });

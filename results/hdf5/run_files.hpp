@@ -15,8 +15,8 @@
 
 namespace isoscale::results {
 
-// These POSIX file operations keep a published file complete at all times. This file also
-// determines the names of run files and of their parts.
+// The functions below use POSIX file operations so that a published file is complete at all times.
+// They also determine the names of run files and of their parts.
 
 using base::Descriptor;
 

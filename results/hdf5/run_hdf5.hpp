@@ -19,9 +19,9 @@ namespace isoscale::results {
 [[nodiscard]] std::uint64_t room_for(const PointData& point);
 [[nodiscard]] std::uint64_t room_for(const CalibrationData& calibration);
 
-/// Writes the two attributes that identify the file.
+/// Writes the two attributes that identify the file: its format and its schema version.
 void put_marks(hdf5::Group& root, std::string_view format);
-/// Writes the run without its points and the attributes of put_marks().
+/// Writes everything of the run but its points and the attributes that put_marks() writes.
 void put_header(hdf5::Group& root, const RunData& run);
 /// Writes the fields that may change until a run ends: run_end, the status and the end time.
 void put_end(hdf5::Group& root, const RunData& run);

@@ -41,7 +41,8 @@ namespace fs = std::filesystem;
   throw base::UsageError(base::printable(fmt::format("{}: {}", path.string(), problem), longest));
 }
 
-/// Refuses a path that is not a readable file with the signature of HDF5, before HDF5 reads it.
+/// Throws base::UsageError unless the path is a readable file with the signature of HDF5. This is
+/// checked before HDF5 reads the file.
 void check_kind(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -68,8 +69,8 @@ enum class Accept : std::uint8_t { digest_right, all };
 /// Thrown with Accept::digest_right for a run file or part file whose digest is wrong or missing.
 struct DigestNotRight {};
 
-/// Returns the minor schema version. Refuses another major version, and any text other than
-/// MAJOR.MINOR as the writer writes it.
+/// Returns the file's minor schema version. Throws base::UsageError for another major version, and
+/// for any text that is not MAJOR.MINOR as the writer writes it.
 int check_version(const fs::path& path, const hdf5::Group& root) {
   if (!root.has_attribute("schema_version")) {
     refuse(path,
@@ -95,7 +96,8 @@ int check_version(const fs::path& path, const hdf5::Group& root) {
                      major > schema_major ? "a newer Isoscale" : "the Isoscale that wrote it"));
 }
 
-/// Refuses HDF5 files that do not have the wanted format. Returns the minor schema version.
+/// Throws base::UsageError for HDF5 files that do not have the format `wanted`. Returns the file's
+/// minor schema version.
 int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view wanted) {
   const std::string format = root.has_attribute("format") ? root.text("format") : "";
   if (format == part_format_name && wanted == format_name) {
@@ -131,7 +133,7 @@ class RunReader {
  public:
   explicit RunReader(Accept accept) : accept_(accept) {}
 
-  /// Reads the whole run. Its warnings name files whose digest is wrong.
+  /// Reads the whole run. The run's warnings name the files whose digest is wrong.
   RunData read(const fs::path& path) {
     const hdf5::File file = open(path);
     const hdf5::Group root = file.root();
@@ -233,8 +235,8 @@ class RunReader {
   std::vector<std::string> warnings_;
 };
 
-/// Reads a run like read_run, in this process. Throws DigestNotRight before HDF5 has read the file
-/// in question.
+/// Reads a run like read_run, in this process. With Accept::digest_right, it throws DigestNotRight
+/// for a file whose digest is wrong or missing, before HDF5 reads the file.
 RunData read_here(const fs::path& path, Accept accept) {
   try {
     return RunReader{accept}.read(path);
@@ -269,7 +271,8 @@ std::optional<std::string> id_here(const fs::path& path, std::string_view format
 constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 
 constexpr std::uint64_t memory_per_byte =
-    8;  ///< memory for each byte of the files: unpacked columns and the records made from them
+    /// Bytes of memory for each byte of the files: unpacked columns and the records made from them.
+    8;
 
 /// The least number of bytes that must be read or written in a second of CPU time.
 constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;
@@ -302,7 +305,7 @@ base::Limits limits_for(const fs::path& path) {
   return {.memory = memory, .cpu_time = cpu_time, .wall_time = slow_disk + 10 * cpu_time};
 }
 
-/// Writes all of a run to one new file.
+/// Writes a whole run, with the points of its part files, to one new file.
 void write_copy(const TemporaryFile& copy, const RunData& run) {
   hdf5::File::create(copy.path()).change_and_close([&](hdf5::Group& root) {
     put_marks(root, format_name);
@@ -332,7 +335,7 @@ std::string read_and_copy(const fs::path& path, const TemporaryFile& copy) noexc
                            ended));
 }
 
-/// Calls base::answer_within(); its error names the file if the process cannot be started.
+/// Calls base::answer_within(). If the process cannot be started, the error names the file `path`.
 base::Answer answer_apart(const fs::path& path, const base::Limits& limits,
                           const std::function<std::string()>& answer) {
   try {

@@ -18,9 +18,9 @@ namespace isoscale::results {
 /// version, damaged, or inconsistent.
 [[nodiscard]] RunData read_run(const std::filesystem::path& path);
 
-/// Reads those points of the run `id` that can be read, from a file whose name may have changed and
-/// from its parts in `parts_in`. This saves the remaining points of a run that can no longer be
-/// written.
+/// Reads those points of the run `id` that can be read. The file at `path` may have been renamed;
+/// its parts are in `parts_in`. The function is used when a run file can no longer be written, to
+/// take over its points into another file.
 [[nodiscard]] std::vector<PointData> readable_points(const std::filesystem::path& path,
                                                      const std::string& id,
                                                      const std::filesystem::path& parts_in);

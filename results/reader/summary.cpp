@@ -29,7 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The facts of ranks that a summary keeps; ranks with equal facts share one entry.
+/// The facts of a rank that a summary keeps. Ranks with equal facts share one element of the
+/// summary's list.
 struct KeptFacts {
   std::string host{};
   int node = 0;

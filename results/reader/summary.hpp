@@ -19,8 +19,8 @@ namespace isoscale::results {
 /// The measured results of a point that a summary keeps.
 struct PointFigures {
   std::optional<double> step_time{};  ///< seconds, median of the untraced steps that count
-  std::size_t counted = 0;            ///< number of these steps
-  std::size_t steps = 0, rows = 0;    ///< numbers of all steps and rows of the point
+  std::size_t counted = 0;            ///< number of the untraced steps that count
+  std::size_t steps = 0, rows = 0;    ///< numbers of all steps and of all result rows of the point
   /// The name of the file that holds the point; absent: the run file.
   std::optional<std::string> part_file{};
 };
@@ -45,9 +45,10 @@ void add_point(RunSummary& summary, const PointData& point,
 /// data, but no complete one, since the file was cut off or damaged there.
 [[nodiscard]] bool has_broken_summary(const std::filesystem::path& path, std::uint64_t end_of_data);
 
-/// Returns the summary of a run file with its points by index. Absent if the file has no summary
-/// that this version can use, if the digest of the summary differs, or if a part file is missing.
-/// read_run() then reads the file, or throws with the reason why it cannot.
+/// Returns the summary of a run file, with its points in ascending order of their indices. Absent
+/// if the file has no summary that this version can use, if the digest of the summary differs, or
+/// if a part file is missing. read_run() then reads the file, or throws with the reason why it
+/// cannot.
 [[nodiscard]] std::optional<RunSummary> read_summary(const std::filesystem::path& path);
 
 }  // namespace isoscale::results

@@ -12,13 +12,13 @@
 /// the calibration makes them, the writer stores them, and the reader returns them.
 namespace isoscale::results {
 
-/// A fitted value with the bounds of its interval; these are absent if there are too few sizes.
+/// A fitted value with the bounds of its interval, which are absent if too few sizes were measured.
 using Fitted = statistics::Located;
 
-/// One size of a curve. The residual of the curve there is time / fitted - 1.
+/// One measured size of a curve. The curve's residual at this size is time / fitted - 1.
 struct CurveSample {
   double bytes = 0, time = 0;  ///< time: measured median, seconds
-  double fitted = 0;           ///< seconds by the curve; never decreases with size
+  double fitted = 0;           ///< time that the curve gives, seconds; never decreases with size
   /// The prediction for this size by a curve that is fitted without it, divided by `time`, minus 1;
   /// absent for the smallest and the largest size.
   std::optional<double> held_out{};
@@ -77,7 +77,7 @@ struct GemmRate {
 
 /// The highest rate of one element type. MFU (model FLOP utilisation) is relative to it.
 struct GemmCeiling {
-  std::string dtype{}, cache{};  ///< cache state of the highest rate
+  std::string dtype{}, cache{};  ///< cache: "cold" or "warm", whichever gave the highest rate
   double rate = 0;               ///< FLOP/s of one rank
   double m = 0, n = 0, k = 0, batch = 1;
   std::optional<double> error{};  ///< relative error as in CalibrationCurve

@@ -53,8 +53,8 @@ std::vector<double> untraced_times(const PointData& point) {
 }
 
 double confidence_of(const PointData& point) {
-  // Results are kept, since nominal_confidence() integrates numerically, which is slow, and most
-  // points have the same plan of interim analyses.
+  // Results are kept between calls, since nominal_confidence() integrates numerically, which is
+  // slow, and most points have the same plan of interim analyses.
   thread_local std::map<std::pair<int, double>, double> known;
   const Looks& looks = point.looks;
   const auto [at, is_new] = known.try_emplace({looks.planned, looks.growth}, 0);

@@ -14,8 +14,8 @@
 /// its interval.
 namespace isoscale::results {
 
-/// The steps that count of one block: consecutive steps that are all traced or all untraced. The
-/// first step of a block starts from idle ranks and does not count.
+/// One block: consecutive steps that are all traced or all untraced. The first step of a block
+/// starts from idle ranks, so it does not count. `times` holds the steps that count.
 struct StepBlock {
   enum class Kind : std::uint8_t { untraced, traced } kind = Kind::untraced;
   std::vector<double> times{};  ///< seconds, slowest rank

@@ -7,16 +7,18 @@
 #include <string>
 #include <vector>
 
-/// The records of a run that executors and samplers of devices fill themselves.
+/// The records of a run that executors, and samplers of devices, fill themselves.
 namespace isoscale::results {
 
 /// The algorithm that a library was told to use for multiplications of one shape.
 struct GemmChoice {
-  std::string shape;             ///< key of the problem: equal for equal problems
-  std::string algorithm;         ///< the library's opaque description, in hexadecimal
-  std::int64_t workspace = 0;    ///< bytes
-  std::optional<double> time{};  ///< seconds of one call when it was timed; absent: it was given
-  int candidates = 0;            ///< number of algorithms timed; 0: it was given
+  std::string shape;           ///< key of the problem: equal for equal problems
+  std::string algorithm;       ///< the library's opaque description, in hexadecimal
+  std::int64_t workspace = 0;  ///< bytes
+  /// The seconds of one call when the algorithm was timed; absent: the user gave it.
+  std::optional<double> time{};
+  /// The number of algorithms that were timed; 0: the user gave the algorithm.
+  int candidates = 0;
   /// The arithmetic units, input type and accumulator type that the library reports: "tensor cores,
   /// tf32 inputs, f32 sums"; "" = not known.
   std::string arithmetic{};

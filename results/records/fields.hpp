@@ -18,17 +18,17 @@
 #include "results/records/stored_values.hpp"
 
 /// Defines the kinds of fields that describe a stored record. The tuple `fields_of<Record>` is the
-/// only description of a record: the writer and the reader of the run file, the estimate of its
-/// size, the summary, the gather over MPI and the tables of SCHEMA.md all use it.
+/// only description of a record: the code that writes and reads run files, estimates their size,
+/// makes summaries, gathers records over MPI and prints the tables of SCHEMA.md uses it.
 ///
-/// Each kind writes and reads a member of one record (put, get), or a member of all rows of a table
-/// as columns (put_rows, get_rows). `ranks` is the number of columns of datasets with one column
-/// for each rank. `minor` is the minor schema version of the file; if the field was added by a
-/// later version (`since`), it is not read, and the member keeps its value. Reading throws
+/// Each kind of field writes and reads a member of one record (put, get), or a member of all rows
+/// of a table as columns (put_rows, get_rows). Some datasets have a column for each rank; `ranks`
+/// is the number of these columns. `minor` is the minor schema version of the file. A field that a
+/// later version added (`since`) is not read, and its member keeps its value. Reading throws
 /// base::Error for fields that are missing or out of range.
 namespace isoscale::results {
 
-/// The tuple of a record's fields; layout.hpp and others specialise it for each record.
+/// The tuple of a record's fields. layout.hpp and other headers specialise it for each record.
 template <class Record>
 constexpr auto fields_of = nullptr;
 
@@ -75,7 +75,8 @@ constexpr auto stored_as(Member member) {
       });
 }
 
-/// Takes the place of a pointer to a member for lists of plain values: returns the entry itself.
+/// Takes the place of a pointer to a member for a table whose rows are plain values: returns the
+/// row itself.
 inline constexpr auto itself = [](auto& entry) -> auto& { return entry; };
 
 /// The type of a field's member in a record.
@@ -83,7 +84,7 @@ template <class Member, class Record>
 using MemberOf =
     std::remove_cvref_t<decltype(std::declval<const Member&>()(std::declval<Record&>()))>;
 
-/// True if a file of this minor schema version has the field.
+/// True if a file of this minor schema version has the field (see `since`).
 template <class Kind>
 constexpr bool has_field(const Kind& field, int minor) {
   if constexpr (requires { field.since; }) return minor >= field.since;
@@ -127,8 +128,9 @@ class RowsToFill {
     require(rows_.size() == count, "the columns of {} differ in length", label_);
     return rows_;
   }
-  /// Sets the list `member` of row i to the entries begin[i] to begin[i + 1], as the dataset `name`
-  /// says. Throws base::Error unless the rows' parts are in order and cover all entries.
+  /// Divides `entries` among the rows: the list `member` of row i becomes the entries from begin[i]
+  /// to begin[i + 1]. `begin` comes from the dataset `name`. Throws base::Error unless the rows'
+  /// parts are in order and cover all entries.
   template <class Entries, class Member>
   void divide(const char* name, const std::vector<std::uint64_t>& begin, Entries entries,
               const Member& member) {
@@ -184,7 +186,7 @@ struct Attribute {
   }
 };
 
-/// A group with one text attribute for each key of a map.
+/// A map that is stored as a group with one text attribute for each key.
 template <class Member>
 struct Pairs {
   const char* name;
@@ -201,15 +203,15 @@ struct Pairs {
   }
 };
 
-/// A dataset. In a table it has one element for each row, or one row of elements if the member is a
-/// list with an entry for each rank. In a single record it is one text, or a list.
+/// A dataset. In a table it has one element for each row, or, if the member is a list with an entry
+/// for each rank, one line of elements for each row. In a single record it is one text, or a list.
 template <class Member>
 struct Field {
   const char* name;
   Member member;
   About about;
   int since = 0;
-  std::string_view per{};  ///< "ranks" or "steps" if a record's list has one entry each
+  std::string_view per{};  ///< "ranks" or "steps" if the member is a list with one entry for each
 
   template <class Row>
   void put_rows(auto& into, const std::vector<Row>& rows, std::size_t ranks) const {
@@ -328,8 +330,8 @@ constexpr auto field(const char* name, Member member, std::string_view unit,
   return Field<decltype(reach(member))>{name, reach(member), {unit, description}, since};
 }
 
-/// Returns a field whose list has one entry for each item of the kind `per` ("ranks", "steps"), or
-/// is empty.
+/// Returns a field whose member is a list that is empty or has one entry for each rank or step, as
+/// `per` ("ranks", "steps") says.
 template <class Member>
 constexpr auto field_per(std::string_view per, const char* name, Member member,
                          std::string_view unit, std::string_view description, int since = 0) {
@@ -347,7 +349,7 @@ constexpr auto part(const char* name, Member member, int since = 0) {
   return Part<decltype(reach(member))>{name, reach(member), since};
 }
 
-/// Copies the values of attributes, pairs and fields from one record to another.
+/// Copies the members that the fields describe from one record to another.
 template <class Record, class Fields>
 void copy_fields(const Record& from, Record& to, const Fields& fields) {
   for_each_field(fields, [&](const auto& field) {

@@ -10,16 +10,17 @@
 
 #include "results/records/run_data.hpp"
 
-/// Lists the fields of a launch that must be alike, or may differ, if two launches are to be the
-/// same experiment on the same machine. Merging, comparing and the catalog read from it what a
-/// machine is, --resume reads which launch may continue a run, and the checks before a run read
-/// which software all ranks must share. analysis/identity.hpp has the fields of a point.
+/// Lists the fields in which two launches must agree to count as the same experiment on the same
+/// machine, and the fields in which they may differ. Merging, comparing and the catalog of runs use
+/// the list to identify a machine, --resume to decide if a launch may continue a run, and the
+/// checks before a run to find the software that all ranks must share. analysis/identity.hpp has
+/// the fields of a point.
 namespace isoscale::results {
 
-/// Says if a launch that continues a run (--resume) must have the value that the run has.
+/// Says if a launch that continues a run (--resume) must have the same value as the run.
 enum class WhenResumed : unsigned char { must_match, may_differ };
 
-/// A text that a launch has once.
+/// A text that exists once for each launch, such as the compiler.
 struct LaunchField {
   std::string_view name;
   std::string RunData::*text;
@@ -37,14 +38,16 @@ inline constexpr auto launch_fields = std::to_array<LaunchField>(
      {"details of the device", &RunData::device_detail, "device", WhenResumed::may_differ},
      {"MPI library", &RunData::mpi_library, "MPI"}});
 
-/// A fact of a rank (RankFacts::text) on which its times depend. UUIDs and addresses are not among
-/// them: a rank may run on other hardware of the same kind.
+/// A fact of a rank (RankFacts::text) on which its times depend. UUIDs and addresses are not in the
+/// list, since a rank may run on other hardware of the same kind.
 struct RankField {
   std::string_view key;
-  /// The entry in the description of a machine; "" = launches on one machine may differ in it.
+  /// The entry in the description of a machine to which the fact belongs; "" = launches on one
+  /// machine may differ in it.
   std::string_view machine;
   WhenResumed when_resumed = WhenResumed::must_match;
-  /// True for the version of software that the executor uses, which all ranks should share.
+  /// True if the fact is the version of software that the executor uses; all ranks should have the
+  /// same version.
   bool is_version = false;
 };
 inline constexpr auto rank_fields =
@@ -59,18 +62,19 @@ inline constexpr auto rank_fields =
                               {"cpu_quota", ""}});
 
 /// True if an environment variable affects how ranks communicate, where they are bound or how many
-/// threads they have. False for variables that only name a job, a rank, a device or a log.
+/// threads they have. False for all others, including variables that only select devices or control
+/// logging.
 [[nodiscard]] bool bears_on_times(std::string_view variable);
-/// False for variables that only name devices or control logging, in which a launch that continues
-/// a run may differ from it.
+/// False for variables for which a launch that continues a run may have another value, such as
+/// NCCL_DEBUG, which controls logging, and CUDA_VISIBLE_DEVICES, which selects devices.
 [[nodiscard]] bool must_match_when_resumed(std::string_view variable);
 
 /// A field in which two runs differ, and its value in each of them.
 struct UnlikeField {
   std::string name, here, there;
 };
-/// Returns the entries in which two maps differ. `kind` ("option ") is put before each name. An
-/// entry that one map lacks has the value `absent` there.
+/// Returns the entries in which two maps differ. `kind`, such as "option ", is put before each
+/// name. An entry that only one map has gets the value `absent` for the other.
 [[nodiscard]] std::vector<UnlikeField> unlike_texts(std::string_view kind,
                                                     const std::map<std::string, std::string>& here,
                                                     const std::map<std::string, std::string>& there,

@@ -19,9 +19,10 @@
 
 namespace isoscale::results {
 
-/// A JSON object to which records are written by their fields, and from which they are read.
-/// Datasets of numbers become bytes, which only binary forms of JSON can hold. Reading throws
-/// json::exception or base::Error for fields that are missing or of another type.
+/// A JSON object that stands for a group of a file: records are written to it and read from it with
+/// the same fields. Datasets of numbers become bytes, which only binary forms of JSON (such as
+/// CBOR) can hold. Reading throws json::exception or base::Error for fields that are missing or of
+/// another type.
 class JsonObject {
  public:
   using json = nlohmann::json;
@@ -97,8 +98,8 @@ class JsonObject {
   json& object_;  ///< not owned
 };
 
-/// Packs a record, or a list of records, into bytes by its fields, to send it to another rank,
-/// which runs the same program on the same kind of machine.
+/// Packs a record, or a list of records, into bytes (CBOR) to send it to another rank, which runs
+/// the same program on the same kind of machine.
 template <class Record>
 [[nodiscard]] std::string packed(const Record& record) {
   nlohmann::json object = nlohmann::json::object();

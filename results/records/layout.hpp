@@ -13,9 +13,9 @@
 #include "results/records/list_fields.hpp"
 #include "results/records/run_data.hpp"
 
-/// The layout of a run file: the fields of each record, which the tables of SCHEMA.md show to
-/// readers (tests/unit/schema_page.cpp). If a later minor version added a field, the field's
-/// argument `since` is this version.
+/// The layout of a run file: the fields of each record. tests/unit/schema_page.cpp makes the tables
+/// of SCHEMA.md from them. The argument `since` of a field is the minor schema version that added
+/// it.
 namespace isoscale::results {
 
 inline constexpr std::string_view format_name = "isoscale-run";
@@ -49,7 +49,7 @@ inline std::vector<std::string> code_names<program::Direction>() {
   return {"send", "receive"};
 }
 
-// The run.
+// The records of a run follow.
 
 template <>
 inline constexpr auto fields_of<RankFacts> = std::tuple{
@@ -93,13 +93,13 @@ inline constexpr auto run_identity = std::tuple{
     attribute("ranks", &RunData::ranks, "ranks of the launch"),
     attribute("nodes", &RunData::nodes, "nodes of the launch")};
 
-/// The fields, besides end time and status, that may change until a run ends.
+/// The fields that may change until a run ends, in addition to its end time and status.
 inline constexpr auto run_end =
     std::tuple{field("warnings", &RunData::warnings, "text",
                      "what a reader of the results should know, one sentence each"),
                part("calibration", &RunData::calibration, 2)};
 
-/// The fields that say with what a run was made; the JSON report has them under `system`.
+/// The compiler, libraries and command line of a run; the JSON report has them under `system`.
 inline constexpr auto run_software = std::tuple{
     attribute("compiler", &RunData::compiler, "name and version"),
     attribute("build_type", &RunData::build_type, "CMake's, such as `Release`"),
@@ -134,9 +134,9 @@ inline constexpr auto fields_of<PreflightData> = std::tuple{
     table("", &PreflightData::results, "preflight", 0, "checks"),
     field("facts", &PreflightData::facts, "text", "the facts that were judged, as JSON")};
 
-// The calibration.
+// The records of the calibration follow.
 
-/// The fields that curves and growths (CalibrationGrowth) share.
+/// The fields that CalibrationCurve and CalibrationGrowth share.
 template <class Row>
 inline constexpr auto kind_fields =
     std::tuple{field("op", &Row::op, "text", "collective, or p2p"),

@@ -22,8 +22,9 @@
 /// Defines the fields of tables whose rows have lists, maps or intervals (see fields.hpp).
 namespace isoscale::results {
 
-/// A list that each row of a table has. Its entries are rows with `fields` of their own: entries
-/// [begin[i], begin[i + 1]) belong to row i, where `begin` is the dataset `name`.
+/// A list in each row of a table. The entries of all lists are stored as one table, with the
+/// columns `fields`. Entries [begin[i], begin[i + 1]) belong to row i, where `begin` is the dataset
+/// `name`.
 template <class List, class Fields>
 struct Lists {
   const char* name;
@@ -51,8 +52,8 @@ struct Lists {
   }
 };
 
-/// A list that each row of a table has, where the rows hold nothing else. Only the entries are
-/// stored, with the number of their row in the dataset `name`, so rows without entries are lost.
+/// A list in each row of a table whose rows hold nothing else. Only the entries are stored; the
+/// dataset `name` holds the row number of each entry. Rows with an empty list are therefore lost.
 template <class List>
 struct Numbered {
   const char* name;
@@ -83,16 +84,16 @@ struct Numbered {
   }
 };
 
-/// A list in each row of a table that is divided among the entries of another list of the row, its
-/// `owners`: each has `count` entries from `begin` on. The entries are stored in the order of their
-/// owners. `count` is stored with the owners, which are read before.
+/// A list in each row of a table. It is divided among the entries of another list of the same row,
+/// its `owners`: each owner has `count` entries from `begin` on. The entries are stored in the
+/// order of their owners. `count` is a field of the owners, which are read first.
 template <class Row, class Entry, class Owner>
 struct Divided {
   std::vector<Entry> Row::*member;
   std::vector<Owner> Row::*owners;
   std::uint32_t Owner::*begin;
   std::uint32_t Owner::*count;
-  std::string_view entries;  ///< their name in error messages and in SCHEMA.md: "waits"
+  std::string_view entries;  ///< name of the entries in error messages and SCHEMA.md: "waits"
 
   void put_rows(auto& into, const std::vector<Row>& rows, std::size_t ranks) const {
     std::vector<Entry> all;
@@ -123,14 +124,14 @@ struct Divided {
   }
 };
 
-/// A value that many rows share. The dataset `name` has for each row the index of its value in a
-/// table of the distinct values; -1 stands for the default value.
+/// A value that many rows of a table share. The distinct values are stored once, as a table; the
+/// dataset `name` has for each row the index of its value there, or -1 for the default value.
 template <class Member>
 struct Distinct {
   const char* name;
   Member member;
   About about;
-  std::string_view values;  ///< their name in error messages and in SCHEMA.md: "shapes"
+  std::string_view values;  ///< name of the values in error messages and SCHEMA.md: "shapes"
   int since;
 
   template <class Row>
@@ -230,7 +231,7 @@ constexpr auto distinct(const char* name, std::string_view description, Member m
   return Distinct<decltype(reach(member))>{name, reach(member), {"1", description}, values, since};
 }
 
-/// Returns a function that gives the lists of a row, which have equal lengths, as one list of
+/// Returns a function that joins several lists of a row, which have equal lengths, to one list of
 /// tuples.
 template <class Row, class... Values>
 constexpr auto zipped(std::vector<Values> Row::*... lists) {
@@ -247,12 +248,13 @@ constexpr auto zipped(std::vector<Values> Row::*... lists) {
   };
   return converted(itself, zip, unzip);
 }
-/// Takes the place of a pointer to a member for zipped() lists: returns one element of the tuple.
+/// Takes the place of a pointer to a member in the fields of a zipped() list: returns one element
+/// of its tuples.
 template <std::size_t index>
 inline constexpr auto element = [](auto& entry) -> auto& { return std::get<index>(entry); };
 
-/// An optional value of each row and the bounds of its interval. They have a dataset each, with NaN
-/// for absent numbers, whose fields are `fields`.
+/// An optional value in each row of a table, and the bounds of its interval. `fields` describes the
+/// three datasets, in which NaN stands for absent numbers.
 template <class Member, class Fields>
 struct Interval {
   const char* name;

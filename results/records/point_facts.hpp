@@ -15,8 +15,8 @@
 #include "mesh/mesh.hpp"
 #include "results/records/run_data.hpp"
 
-/// Finds facts about a point in its record and its run: its labels, the ranks in the launch of its
-/// ranks, and their nodes.
+/// Finds facts about a point in its record and in its run: its labels, its ranks' numbers in the
+/// launch, and their nodes.
 namespace isoscale::results {
 
 /// The labels of points whose times do not represent the machine, since ranks shared cores or a
@@ -31,8 +31,8 @@ inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed"
   });
 }
 
-/// The label of points with fewer steps that count than an interval needs: their time is
-/// unreliable, and so is everything derived from it. The analysis sets it; it is not stored.
+/// The label of points with too few counted steps for an interval: their time is unreliable, and so
+/// is everything derived from it. The analysis sets this label; it is not stored.
 inline constexpr std::string_view few_steps = "few-steps";
 inline constexpr std::size_t fewest_steps = 6;
 
@@ -74,24 +74,25 @@ std::vector<int> world_ranks(const PointData& point, const Ranks& ranks) {
   return result;
 }
 
-/// Returns the entry of `facts` for a rank of the point; null if there is none.
+/// Returns the element of `facts` that belongs to a rank of the point; null if there is none.
 inline const RankFacts* facts_of(std::span<const RankFacts> facts, const PointData& point,
                                  int rank) {
   const int world = world_rank(point, rank);
-  // A run lists its ranks in order, but a file may not.
+  // A run lists its ranks in order; a file from elsewhere may not.
   const auto place = static_cast<std::size_t>(world);
   if (place < facts.size() && facts[place].rank == world) return &facts[place];
   const auto found = std::ranges::find(facts, world, &RankFacts::rank);
   return found == facts.end() ? nullptr : &*found;
 }
 
-/// The distribution of a point's ranks over nodes.
+/// The distribution of a point's ranks over nodes, and of each mesh axis over nodes.
 struct NodeUse {
   int nodes = 0;
   int fewest = 0, most = 0;  ///< least and most ranks of the point on one of its nodes
   int most_of_launch = 0;    ///< most ranks of the launch on any node
   bool fills_node = false;   ///< the point has all ranks of the launch on its one node
-  std::map<mesh::Axis, mesh::Reach> axes{};  ///< only axes with several ranks
+  /// For each axis with several ranks, the way in which its groups lie on nodes.
+  std::map<mesh::Axis, mesh::Reach> axes{};
 
   bool operator==(const NodeUse&) const = default;
 };

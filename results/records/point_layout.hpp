@@ -38,7 +38,7 @@ inline constexpr auto fields_of<CommunicatorTime> = std::tuple{
     field("first_call", &CommunicatorTime::first_call, "s",
           "duration of the first communication, slowest rank; NaN = there was none")};
 
-/// Stores the times of all plays of a row as one list, play after play.
+/// Stores the times of all plays (timed repetitions) of a row as one list, play after play.
 inline constexpr auto all_times = converted(
     &RowData::times,
     [](const std::vector<std::vector<double>>& plays) {
@@ -48,8 +48,8 @@ inline constexpr auto all_times = converted(
     },
     [](std::vector<double> all, auto& plays) { plays.assign(1, std::move(all)); });
 
-/// Stores the number of a row's plays. It is read after all_times, and splits these times into
-/// plays.
+/// Stores the number of plays of a row. It is read after all_times, whose single list is then split
+/// into plays.
 inline constexpr auto play_count = converted(
     &RowData::times, [](const auto& plays) { return std::uint64_t{plays.size()}; },
     [](std::uint64_t count, std::vector<std::vector<double>>& plays) {
@@ -112,7 +112,7 @@ inline constexpr auto fields_of<DeviceSeries> = std::tuple{
           field("time", element<0>, "s", "after the point's first step began"),
           field("value", element<1>, "by row", "in the unit of its row"))};
 
-// The programs of a point's ranks, and their traces.
+// The records of programs (the ops of each rank's step) and of traces follow.
 
 template <>
 inline constexpr auto fields_of<program::Wait> =
@@ -137,7 +137,7 @@ inline constexpr auto fields_of<program::GemmShape> = std::tuple{
     field("gemm_k", &program::GemmShape::k, "1", "extent that is summed over"),
     field("gemm_batch", &program::GemmShape::batch, "1", "multiplications that the op makes")};
 
-/// The fields of a program's op. Its signature and `uneven` are not stored.
+/// The fields of a program's op. The members `signature` and `uneven` are not stored.
 template <>
 inline constexpr auto fields_of<program::OutlineOp> = std::tuple{
     field("kind", &program::OutlineOp::kind, "1", "what the op is; index into `values`"),
@@ -199,12 +199,12 @@ template <>
 inline constexpr auto fields_of<timeline::Timeline> = std::tuple{
     numbered("timeline", "rows of one traced step share this number", &timeline::Timeline::ranks)};
 
-/// Returns the extent of a point's mesh along an axis.
+/// Returns an attribute for the extent of a point's mesh along an axis.
 constexpr auto mesh_extent(const char* name, int mesh::Shape::*axis, std::string_view description) {
   return attribute(name, path(&PointData::mesh, axis), description);
 }
 
-/// A point's experiment, status and labels; a summary has them too.
+/// The fields that say what a point is and how it ended; a summary (summary.hpp) has them too.
 inline constexpr auto point_facts =
     std::tuple{attribute("index", &PointData::index, "number of the point in the plan"),
                attribute("workload", &PointData::workload, "such as `dp`, `tp`, `pp` or `gemm`"),

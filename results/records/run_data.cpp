@@ -33,8 +33,8 @@ void check_mesh(const PointData& point) {
           "the mesh has {} ranks, the point {}", product, point.ranks);
 }
 
-/// Throws base::Error unless each field per rank or per step has one entry for each rank or step.
-/// Fields per rank may also be empty, if nothing was measured.
+/// Throws base::Error unless each list per rank or per step has one entry for each rank or step.
+/// Lists per rank may also be empty, if nothing was measured.
 void check_lengths(const PointData& point) {
   const auto ranks = static_cast<std::size_t>(point.ranks);
   for_each_field(fields_of<PointData>, [&](const auto& field) {
@@ -52,8 +52,8 @@ void check_lengths(const PointData& point) {
       "{} warm-up steps of {}", point.warm_up_steps, point.step_times.size());
 }
 
-/// Throws base::Error unless the ops are on streams that exist, have waits and transfers that
-/// exist, wait only for ops before them, and have peers at distances that can be negated.
+/// Throws base::Error unless every op is on a stream that exists, has waits and transfers that
+/// exist, and waits only for earlier ops, and unless the distance to each peer can be negated.
 void check_outline(const program::Outline& outline) {
   const std::size_t streams = outline.streams.size();
   require(streams <= program::max_streams, "a rank has too many streams");
@@ -94,7 +94,7 @@ void check_traces(const PointData& point) {
   }
 }
 
-/// Throws if a key cannot be the name of a dataset.
+/// Throws base::Error if a key cannot be the name of a dataset.
 void check_key(std::string_view key) {
   const bool is_name =
       !key.empty() && key != "." && key.find('/') == key.npos && key.find('\0') == key.npos;
@@ -142,8 +142,8 @@ void check_solo(const PointData& point, const SoloTimes& solo) {
   }
 }
 
-/// Throws base::Error if the numbers of the interim analyses are out of range. Their number is
-/// limited since a reader integrates numerically for each analysis.
+/// Throws base::Error if the numbers of the interim analyses are out of range. At most 1000
+/// analyses are allowed, since a reader integrates numerically for each.
 void check_looks(const Looks& looks) {
   constexpr int most = 1000;
   constexpr double fastest = 1000;

@@ -18,8 +18,8 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// The data of one launch in memory. The runner fills it, the writer stores it, the reader returns
-/// it, and the analysis uses nothing else.
+/// The data of one launch in memory. The code that measures fills it, the writer stores it, the
+/// reader returns it, and the analysis uses nothing else.
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
@@ -28,8 +28,9 @@ inline constexpr int schema_minor = 8;
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
 
-/// One row of a micro-benchmark, which is a measured combination of its options. The time of one
-/// call is the largest entry of a play divided by `calls`.
+/// One row of a micro-benchmark: a measured combination of its options. A play is one timed
+/// repetition of `calls` consecutive calls. The time of one call is the play's time on the slowest
+/// rank divided by `calls`.
 struct RowData {
   /// Texts by key that say what the row is about: op, dtype, reduction, in_place ("yes", "no"),
   /// kind, cache, class, ... An empty text has the same meaning as an absent one, and is stored as
@@ -51,14 +52,14 @@ struct RowData {
   bool operator==(const RowData&) const = default;
 };
 
-/// These functions return a text or a number of a row by its key; "" or absent if the row does not
-/// have it.
+/// These functions return a text or a number of a row by its key; if the row does not have the key,
+/// they return "" or an absent number.
 [[nodiscard]] std::string text_of(const RowData& row, const std::string& key);
 [[nodiscard]] std::optional<double> number_of(const RowData& row, const std::string& key);
 
-/// The op times of one traced step on each rank of the point, summed by kind, in seconds. They are
-/// kept even for steps whose spans are not: for all traced steps that count, or, if there are more
-/// than 512, for 512 of them, spread evenly.
+/// The op times of one traced step on each rank of the point, summed by kind of op, in seconds.
+/// They are kept for all traced steps that count (at most 512, spread evenly), while spans are kept
+/// for a few steps only.
 struct OpSums {
   std::uint32_t step = 0;  ///< number among all steps of the point
   std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank of the point
@@ -75,8 +76,8 @@ struct SoloTimes {
   bool operator==(const SoloTimes&) const = default;
 };
 
-/// The interim analyses of the samples by the measuring loop. Since each one may stop the loop, the
-/// confidence interval is corrected for their number.
+/// The interim analyses, in which the measuring loop decides if it has enough samples. Since it may
+/// stop at each of them, the confidence interval is corrected for their number.
 struct Looks {
   int planned = 1;    ///< most analyses that the loop would have made
   int made = 1;       ///< number of analyses until the loop stopped
@@ -85,12 +86,12 @@ struct Looks {
   bool operator==(const Looks&) const = default;
 };
 
-/// The results of replaying one step from saved state with a comparison of every bit.
+/// The results of --soak: one step is replayed from saved state, and every bit is compared.
 struct Soak {
   std::uint64_t replays = 0;
   double seconds = 0;
-  /// A text for each of the first differing replays: the first rank that differed, and the data in
-  /// which it did.
+  /// One text for each of the first replays that differed: the first rank that differed, and the
+  /// data in which it did.
   std::vector<std::string> differing{};
 
   bool operator==(const Soak&) const = default;
@@ -107,39 +108,42 @@ struct PointData {
   /// The sizes of the model at this mesh, as text by name (weak scaling changes them).
   std::map<std::string, std::string> model_shape;
   std::uint64_t seed = 0;
-  std::vector<std::string> labels;  ///< oversubscribed, ...
+  std::vector<std::string> labels;  ///< "oversubscribed", "shared-gpu", "injected", ...
   PointStatus status = PointStatus::ok;
   std::string reason;            ///< why not ok; "" when ok
   std::optional<bool> verified;  ///< absent: not checked
-  std::string verification;      ///< the comparison and its error
+  std::string verification;      ///< what was compared, and the error found
 
-  std::string throughput_unit;         ///< "tokens/s"
-  double work_per_step = 0;            ///< tokens (see unit) per step, all ranks
+  std::string throughput_unit;  ///< "tokens/s"
+  /// The work of one step on all ranks, in the unit that `throughput_unit` has per second.
+  double work_per_step = 0;
   std::vector<double> flop_of_rank;    ///< FLOP of one step, per rank
   std::vector<double> memory_of_rank;  ///< bytes per rank, including the executor's work space
-  std::vector<double> host_memory_of_rank{};  ///< the pinned and pageable part; empty: not known
-  double communicator_creation = 0;           ///< seconds, slowest rank
-  std::vector<int> peak_live_microbatches;    ///< per rank
-  std::vector<int> world_rank;                ///< per rank of the point
-  bool folded = false;                        ///< the executor folded all streams into one
+  /// The part of memory_of_rank in pinned and pageable host buffers; empty if it is not known.
+  std::vector<double> host_memory_of_rank{};
+  double communicator_creation = 0;  ///< seconds, slowest rank
+  /// The most microbatches whose activations are kept at once, for each rank.
+  std::vector<int> peak_live_microbatches;
+  std::vector<int> world_rank;  ///< rank in the launch of each rank of the point
+  bool folded = false;          ///< the executor folded all streams into one
   std::string folded_reason;
   std::string graph = "off";             ///< "on": steps were played as one captured graph
   std::vector<GemmChoice> gemm_choices;  ///< empty if the executor does not choose
   std::vector<CommunicatorTime> communicators;
 
-  /// step_times[step][rank] in seconds, for every step that was played after warm-up began. The
-  /// first `warm_up_steps` are warm-up. `traced[step]` marks steps that recorded spans (not used
-  /// for step times); `dropped[step]` marks the first step of a block, which is not used.
+  /// step_times[step][rank] in seconds, for every step from the start of warm-up. The first
+  /// `warm_up_steps` are warm-up. `traced[step]` marks steps that recorded spans; `dropped[step]`
+  /// marks the first step of a block. The step time of the point uses neither.
   std::vector<std::vector<double>> step_times;
   std::int64_t warm_up_steps = 0;
   std::vector<std::uint8_t> traced, dropped;
-  std::string stopped_because;  ///< "precision", "max-time"
+  std::string stopped_because;  ///< "precision" or "max-time"
   std::string warm_up_rule{};   ///< the rule that ended warm-up
   Looks looks{};
   std::vector<std::string> injections{};  ///< injected faults, as given to --inject
 
   program::OutlineSet outline;             ///< the ops of the step on each rank
-  std::vector<timeline::Timeline> traces;  ///< traced steps that were kept
+  std::vector<timeline::Timeline> traces;  ///< spans of the traced steps that were kept
   /// For each rank of the point, in seconds: its clock's offset from that of rank 0, and a bound on
   /// the offset's error. The offset changes by clock_drift seconds per second. Offset and drift
   /// have been applied to the traces.
@@ -168,7 +172,7 @@ struct RankFacts {
 /// Returns a fact of a rank as text; "" if it is not known.
 [[nodiscard]] std::string text_of(const RankFacts& facts, const std::string& key);
 
-/// The facts that were checked before anything was measured, and the verdicts.
+/// The facts that were checked before anything was measured, and the results of the checks.
 struct PreflightData {
   std::vector<CheckResult> results{};
   std::string facts{};  ///< JSON of preflight::JobFacts
@@ -195,7 +199,7 @@ struct RunData {
 
 /// Throws base::Error when a point is inconsistent: a list per rank or per step has the wrong
 /// length, traces have ops or ranks that do not exist, or rows have ranks that do not exist or
-/// plays of the wrong width. A valid point can be analysed without further checks.
+/// plays with a wrong number of times. A valid point can be analysed without further checks.
 void validate(const PointData& point);
 /// Throws base::Error unless the sizes of a curve's samples are ascending and their fitted times
 /// are positive.

@@ -25,9 +25,9 @@
 #include "units/quantity.hpp"
 
 /// Converts values of records to the form in which they are stored, and back. The functions are
-/// templates over the destination (Sink) and the origin (Source): a group of an HDF5 file
-/// (hdf5.hpp), or a JSON object (json_object.hpp). Both have those functions of hdf5::Group that
-/// their records need.
+/// templates over what is written to (Sink) and read from (Source): a group of an HDF5 file
+/// (hdf5.hpp), or a JSON object (json_object.hpp), which has the same functions as hdf5::Group
+/// where records need them.
 namespace isoscale::results {
 
 /// The attributes that every dataset has. Counts and indices have the unit "1", text has "text".
@@ -79,7 +79,8 @@ constexpr bool is_converted = false;
 template <class Target, class To, class From>
 constexpr bool is_converted<Converted<Target, To, From>> = true;
 
-/// Returns the value that is stored for a member: the member itself unless it is Converted.
+/// Returns the value that is stored for a member: the member itself, or its converted form if it is
+/// Converted.
 template <class Value>
 decltype(auto) field_value(const Value& value) {
   if constexpr (is_converted<Value>) {
@@ -101,8 +102,9 @@ void set_field_value(Member&& member, FieldValue<std::remove_cvref_t<Member>> va
   }
 }
 
-/// Returns the form in which a value is stored in a dataset: the code of an enumerator; NaN for an
-/// absent double, -1 for an absent integer.
+/// Returns the form in which a value is stored in a dataset: the code of an enumerator, the bits of
+/// a set of axes, NaN for an absent double, -1 for an absent integer. Other values are stored as
+/// they are.
 template <class Value>
 auto stored(const Value& value) {
   if constexpr (std::is_enum_v<Value> || std::is_same_v<Value, bool>) {
@@ -144,7 +146,8 @@ Value restored(Stored<Value> from) {
   }
 }
 
-/// The number of values of an enumeration whose codes are stored; name() gives their names.
+/// The number of values of the enumeration Code, for enumerations whose codes are stored. name()
+/// gives the name of each value.
 template <class Code>
 inline constexpr std::size_t code_count = 0;
 
@@ -212,8 +215,8 @@ void put_attribute(Sink& into, const char* attribute, const Value& value) {
   }
 }
 
-/// Sets a value from an attribute. Throws base::Error if the attribute is out of range, or if it is
-/// missing and the value is not an optional; an optional then stays empty.
+/// Sets a value from an attribute. A missing attribute leaves an optional empty. Throws base::Error
+/// if the attribute is out of range, or missing for a value that is not optional.
 template <class Source, class Value>
 void get_attribute(const Source& from, const char* attribute, Value& value) {
   if constexpr (is_optional<Value>) {

@@ -35,7 +35,7 @@ void warn_of_foreign(const fs::path& run_file, const fs::path& file) {
                       longest));
 }
 
-/// Returns the paths of the parts that a run file refers to, by the index of the point.
+/// Returns the paths of the part files that a run file refers to, by the index of the point.
 std::map<int, fs::path> named_parts(const fs::path& run_file) {
   std::map<int, fs::path> parts;
   const hdf5::File file = hdf5::File::open_to_read(run_file);
@@ -49,8 +49,8 @@ std::map<int, fs::path> named_parts(const fs::path& run_file) {
   return parts;
 }
 
-/// Removes the parts of this run that are not in `named`. Other files that are named like a part
-/// stay, with a warning. Without a `run_id`, no file is removed.
+/// Removes the part files of the run `run_id` that are not in `named`. Other files that are named
+/// like a part stay, with a warning. Without a `run_id`, no file is removed.
 void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::string>& run_id,
                           const std::set<fs::path>& named) {
   std::error_code ignored;
@@ -64,7 +64,8 @@ void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::str
   }
 }
 
-/// Returns an unused name for the part of a point: part_path(), or the same with -2, -3, ... added.
+/// Returns an unused name for the part file of a point: part_path(), or the same with -2, -3, ...
+/// added.
 fs::path new_part_path(const fs::path& run_file, int index) {
   fs::path path = part_path(run_file, index);
   for (int number = 2; identity_of(path); ++number) {
@@ -75,8 +76,8 @@ fs::path new_part_path(const fs::path& run_file, int index) {
   return path;
 }
 
-/// An upper limit on the bytes of a reference to a part, or of the fields that put_end() writes,
-/// with a generous estimate for the warnings among them.
+/// An upper limit on the bytes that a reference to a part file, or the fields of put_end(), add to
+/// a run file, with a generous estimate for the warnings among these fields.
 constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
 
 /// Calls `work` and adds the path to its errors, since HDF5 does not always name the file that it
@@ -120,8 +121,8 @@ Descriptor open_published(const fs::path& path) {
           : fmt::format("cannot continue {}: the file does not exist", path.string()));
 }
 
-/// Throws if the file is damaged: such a file may be read, but not continued. Files without a
-/// digest have already been read in a separate process.
+/// Throws base::UsageError if the digest shows damage: a damaged file may be read, but not
+/// continued. A file without a digest passes, since it has already been read in a separate process.
 void require_undamaged(const fs::path& path, const Descriptor& file) {
   if (digest_state(file) != DigestState::wrong) return;
   throw base::usage_error(
@@ -130,8 +131,8 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
       path.string());
 }
 
-/// True if the file still has exactly the points that were read, with the same status, and the same
-/// id and end time, so that no other launch has changed it.
+/// True if the file still has the id, end time and points of `read`, the run as it was read, and
+/// the points have the same status, so that no other launch has changed the file.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {
@@ -251,14 +252,14 @@ Publish RunWriter::way_to_publish() const {
 void RunWriter::publish(TemporaryFile& file) {
   const bool first = !published_;
   put_digest(file.descriptor());
-  // The identity is determined before publishing, since this may fail, and nothing may fail once
-  // the file has its final name.
+  // The identity is determined before publishing, since determining it may fail, and nothing may
+  // fail once the file has its final name.
   const FileIdentity next = identity_of(file.descriptor());
   published_ = file.publish(path_, way_to_publish());
   owned_ = next;
   replaced_.reset();
   if (first && if_exists_ == settings::IfExists::overwrite) {
-    // These are parts of the run that has just been replaced; this run has none yet.
+    // These part files belong to the run that has just been replaced; this run has none yet.
     remove_unnamed_parts(path_, replaced_id_, {});
   }
 }
@@ -268,7 +269,8 @@ void RunWriter::commit_change(std::uint64_t room, RunSummary next_summary, Chang
   const std::string summary = summary_text(next_summary);
   TemporaryFile next{path_.parent_path()};
   if (published_) {
-    // HDF5 finds its data after the room for a digest, whether the old file had that room or not.
+    // HDF5 finds its data after the room for a digest. An old file may lack that room, so its
+    // content is then moved.
     next.copy_from(published_, has_digest(published_) ? 0 : digest_block_bytes);
   } else {
     write_header(next);
@@ -309,8 +311,8 @@ void RunWriter::commit(const PointData& point) {
 }
 
 void RunWriter::commit_as_part(const PointData& point, std::uint64_t room) {
-  // The run file is published first: a part next to another launch's run file would be taken for
-  // one of its parts.
+  // The run file is published first: next to another launch's run file, a part file would be taken
+  // for a part of that run.
   if (!published_) commit_change(0, summary_, [](hdf5::Group&) {});
   const fs::path path = new_part_path(path_, point.index);
   TemporaryFile part{path_.parent_path()};
@@ -332,7 +334,7 @@ void RunWriter::commit_as_part(const PointData& point, std::uint64_t room) {
       group.set("index", std::int64_t{point.index});
       group.set("part_file", path.filename().string());
     });
-  } catch (...) {  // the run file does not refer to the part
+  } catch (...) {  // the part file is removed, since the run file does not refer to it
     remove_file(path);
     throw;
   }

@@ -22,25 +22,26 @@ namespace isoscale::results {
 inline constexpr units::Bytes default_part_limit{std::uint64_t{256} << 20U};
 
 /// Writes a run file point by point (SCHEMA.md). The file with the final name is always complete
-/// and readable: each commit changes a copy, which then replaces it. There is no such file before
-/// the first commit, and no temporary file remains after an exception. It is used by one process,
-/// from one thread. The files that it has written or will replace are locked against other writers.
-/// If another writer has nevertheless replaced the file, it is left alone, and the commit throws.
+/// and readable: each commit changes a copy, which then replaces the file. Before the first commit
+/// there is no such file, and no temporary file remains after an exception. A writer is used by one
+/// process, from one thread. The files that it has written or will replace are locked against other
+/// writers. If another writer has replaced the file nevertheless, it is left alone, and the commit
+/// throws.
 class RunWriter {
  public:
   /// Writes the header to a temporary file as a test, so that a file system that cannot hold it is
   /// detected before measuring. `path` must have passed check_output() with the same `if_exists`.
-  /// The points, the end and the completeness of `header` are ignored. Throws base::Error, or
+  /// Points, end time and completeness in `header` are ignored. Throws base::Error, or
   /// base::UsageError when another launch is writing the file.
   RunWriter(const std::filesystem::path& path, RunData header, settings::IfExists if_exists,
             units::Bytes part_limit = default_part_limit);
 
-  /// Continues a run file of an earlier launch. `earlier` is its content; its points `again` are
-  /// removed from it, to be measured anew. The file becomes partial, and keeps the warnings of
-  /// `earlier` and the facts about the earlier launch. Parts of this run that the file does not
-  /// refer to are removed; parts of the points `again` are removed once there are new ones or the
-  /// run ends. Throws base::Error, with the file unchanged; base::UsageError when another launch is
-  /// writing it, or has changed it since `earlier` was read.
+  /// Continues a run file of an earlier launch. `earlier` is its content. The points with the
+  /// indices `again` are removed from the file, to be measured anew. The file becomes partial, and
+  /// keeps the warnings of `earlier` and the facts about the earlier launch. Part files of this run
+  /// that the run file does not refer to are removed; those of the points `again` are removed once
+  /// there are new ones or the run ends. Throws base::Error, with the file unchanged, or
+  /// base::UsageError when another launch is writing it or has changed it since `earlier` was read.
   [[nodiscard]] static RunWriter resume(const std::filesystem::path& path, RunData earlier,
                                         const std::set<int>& again,
                                         units::Bytes part_limit = default_part_limit);
@@ -55,14 +56,14 @@ class RunWriter {
   /// false.
   void finish(const RunData& last);
 
-  /// Returns a copy in `directory` of the file that was published last, even if its name has been
-  /// removed or reused; its parts are not copied. Null before the first commit. Throws base::Error
-  /// when there is no space for it.
+  /// Returns a copy, in `directory`, of the file that was published last, even if its name has been
+  /// removed or reused; part files are not copied. Null before the first commit. Throws base::Error
+  /// when there is no space for the copy.
   [[nodiscard]] std::unique_ptr<TemporaryFile> copy_published(
       const std::filesystem::path& directory) const;
 
  private:
-  struct Existing {};  ///< a run file exists and is to be continued
+  struct Existing {};  ///< selects the constructor that continues a run file
   RunWriter(Existing, const std::filesystem::path& path, RunData earlier,
             const std::set<int>& again, units::Bytes part_limit);
   void write_header(const TemporaryFile& file) const;
@@ -74,8 +75,8 @@ class RunWriter {
   [[nodiscard]] RunSummary with(const PointData& point,
                                 std::optional<std::string> part_file = {}) const;
   void publish(TemporaryFile& file);
-  /// Returns the way to give a file its final name; throws base::Error when another writer has
-  /// taken the name.
+  /// Returns how a file gets its final name: as a new file, or in place of an old one. Throws
+  /// base::Error when another writer has taken the name.
   [[nodiscard]] Publish way_to_publish() const;
   /// Writes the point, which takes up to `room` bytes, to a part file.
   void commit_as_part(const PointData& point, std::uint64_t room);
@@ -84,12 +85,14 @@ class RunWriter {
   RunData header_;
   RunSummary summary_;  ///< summary of the published file
   settings::IfExists if_exists_;
-  std::uint64_t part_limit_;                             ///< bytes
-  std::set<int> committed_;                              ///< indices of points in the file
-  std::map<int, std::filesystem::path> outdated_parts_;  ///< files of points measured anew
+  std::uint64_t part_limit_;  ///< bytes
+  std::set<int> committed_;   ///< indices of points in the file
+  /// The part files of points that are measured anew, by the index of the point.
+  std::map<int, std::filesystem::path> outdated_parts_;
   std::optional<std::string> replaced_id_;  ///< id of the run that the first commit replaces
-  Descriptor published_;  ///< published last; open even if the name refers to another file
-  Descriptor replaced_;   ///< the lock of the file that the first commit replaces
+  /// The file published last, open even if its name now refers to another file.
+  Descriptor published_;
+  Descriptor replaced_;  ///< the lock of the file that the first commit replaces
   /// The file that this writer may replace: the one published last, or the existing file before the
   /// first commit.
   std::optional<FileIdentity> owned_;

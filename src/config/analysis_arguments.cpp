@@ -27,7 +27,7 @@ using In = std::string_view;
 template <class Command>
 struct Row {
   const char* flag;
-  std::string_view value;  ///< placeholder in --help; "" = a flag, which is stored with the text ""
+  std::string_view value;  ///< placeholder in --help; "" = a flag, for which store() gets ""
   std::string_view help;
   std::string_view default_text;  ///< "" = not shown
   /// Stores the value in `command`. Throws base::UsageError or std::invalid_argument if the text is
@@ -56,8 +56,8 @@ void store_force(In /*flag*/, Command& command) {
   command.if_exists = IfExists::overwrite;
 }
 
-/// Parses a comma-separated list of names for the sides. Reports put these names into sentences,
-/// tables and XML, so only a few characters are allowed.
+/// Parses a comma-separated list of names for the sides of a comparison. Reports put these names
+/// into sentences, tables and XML, so only a few characters are allowed.
 std::vector<std::string> parse_side_names(In text) {
   constexpr std::size_t longest = 40;
   constexpr In allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._-+@";
@@ -170,7 +170,7 @@ void add_rows(CLI::App& command, const Rows& rows) {
   for (const auto& row : rows) add(command, row.flag, row.value, row.help, row.default_text);
 }
 
-/// Stores the values of all options that were given.
+/// Stores the values of all options that were given in `into`.
 template <class Rows, class Command>
 void read_rows(const CLI::App& command, const Rows& rows, Command& into) {
   for (const auto& row : rows) {
@@ -194,7 +194,7 @@ void add_files(CLI::App& command, const char* name, const char* description, con
       ->option_text(more);
 }
 
-/// Throws base::UsageError if --force is given and no file is written.
+/// Throws base::UsageError if --force is given although no file is to be written.
 void refuse_idle_force(const CLI::App& command, const std::filesystem::path& written,
                        std::string_view about) {
   if (command.count("--force") > 0 && written.empty()) {

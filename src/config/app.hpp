@@ -28,7 +28,7 @@ inline constexpr const char* what_argument = "WHAT";
 inline constexpr const char* workload_argument = "WORKLOAD";
 inline constexpr const char* shell_argument = "SHELL";
 
-/// The options of `run` that `check` has too.
+/// The options that the commands `run` and `check` share.
 inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-threads", "gpu-bind",
                                                                "share-gpu", "allow"};
 
@@ -36,8 +36,8 @@ inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-t
 /// values of options as text, and leaves unknown arguments in remaining().
 [[nodiscard]] std::unique_ptr<CLI::App> make_app();
 
-/// Adds a flag, or an option with a value. CLI11 collects all values of an option that is repeated,
-/// so that value_of() can refuse a second one; by default it would keep only one of them.
+/// Adds a flag, or an option with a value. By default, CLI11 would keep only one value of an option
+/// that is given twice; here it keeps all, so that value_of() can refuse the second.
 CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
                  std::string_view help, std::string_view default_text);
 
@@ -57,8 +57,8 @@ enum class Shell : std::uint8_t { bash, zsh };
 /// the program cannot know the values.
 [[nodiscard]] std::string completion_script(Shell shell, const CLI::App& app);
 
-// The functions below read the command line that CLI11 has parsed. They throw errors with messages
-// of this program, not of CLI11.
+// The functions below read the command line that CLI11 has parsed. The messages of their errors are
+// this program's own, not CLI11's.
 
 /// Throws base::UsageError with `what`, and with a hint at the command's --help.
 [[noreturn]] void refuse(std::string_view what, const CLI::App& command);

@@ -33,7 +33,7 @@ static std::string_view name(ListCommand::File file) {
 
 namespace {
 
-/// Returns the text of --help. Replaces several empty lines in a row, which CLI11 leaves, by one.
+/// Returns the text of --help. CLI11 leaves several empty lines in a row, which become one.
 PrintCommand help_text(const CLI::App& app) {
   std::string text = app.help();
   for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) {

@@ -37,19 +37,19 @@ struct PrintCommand {
 using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareCommand, PredictCommand,
                              ListCommand, PrintCommand>;
 
-/// Reads the command line (CLI11), whose first argument is the program's name. It never prints and
+/// Reads the command line with CLI11; the first argument is the program's name. It never prints and
 /// never exits. Throws base::UsageError that says what was wrong, where, and what would have been
-/// accepted (the nearest option, workload, model ... by name).
+/// accepted (the nearest option, workload, model, ... by name).
 [[nodiscard]] Command parse_arguments(std::span<const std::string> arguments);
 
-/// Formats the description of one key of an input file. `fallback` is its default value, or
-/// "needed" if the key is mandatory.
+/// Formats the description of one key of an input file as a line. `fallback` is the key's default
+/// value, or "needed" if the key is mandatory.
 [[nodiscard]] std::string key_text(std::string_view key, std::string_view fallback,
                                    std::string_view meaning);
 
-/// Returns the output of `isoscale list ...`, whose lines all end with a line break. Throws
-/// std::logic_error for the keys of data sheets and software profiles, which this library does not
-/// know.
+/// Returns the output of `isoscale list ...`, in which every line ends with a line break. Throws
+/// std::logic_error if the keys of data sheets or of software profiles are asked for, since this
+/// library does not know them.
 [[nodiscard]] std::string listing(const ListCommand& command);
 
 }  // namespace isoscale::config

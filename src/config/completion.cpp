@@ -14,8 +14,8 @@
 namespace isoscale::config {
 namespace {
 
-// The beginning of the shell function that searches the table, for bash and zsh. The table itself
-// follows, and then the end of the function.
+// The beginning of a function for bash and zsh that searches the table of completion_script(). The
+// table follows it, and then the end of the function.
 constexpr std::string_view search = R"(_isoscale_search() {
   # Sets 'found' to options or commands, each as word:help, and 'values' to other words and files;
   # $1 is the command, $2 the word before, $3 the place of this word after the command.
@@ -113,8 +113,8 @@ std::vector<std::string> names_for(std::string_view what) {
   return names;
 }
 
-/// Returns `names`, followed by the words and file patterns that a placeholder of --help means:
-/// "*.toml" for "FILE.toml".
+/// Returns `names`, followed by the words and file patterns that a placeholder in --help stands
+/// for: "*.toml" for "FILE.toml".
 std::string values_of_placeholder(std::string_view placeholder, std::vector<std::string> names) {
   for (const auto& part : std::views::split(placeholder, '|')) {
     const std::string_view whole{part.begin(), part.end()};
@@ -132,7 +132,8 @@ std::string values_of_placeholder(std::string_view placeholder, std::vector<std:
                      fmt::join(names, " "));
 }
 
-/// Returns the rows of the table for a command's options and arguments.
+/// Returns those rows of the table (see completion_script()) that describe a command's options and
+/// arguments.
 std::string rows_of(const CLI::App& command, std::string_view command_name) {
   std::string rows;
   int place = 0;
@@ -142,7 +143,7 @@ std::string rows_of(const CLI::App& command, std::string_view command_name) {
       rows += fmt::format("{}|{}|{}|{}\n", command_name, word, values, help);
     };
     if (option->get_positional()) {
-      // The alternatives of an argument are in its name, its text and its description.
+      // The possible values of an argument are in its name, its text and its description.
       const std::string argument = option->get_name(true);
       text = fmt::format("{}|{}|{}", argument, text, help);
       add(std::to_string(++place), values_of_placeholder(text, names_for(argument)));

@@ -86,7 +86,8 @@ std::string list_model_keys() {
   return text;
 }
 
-/// Lists the keys of a suite. A suite is an experiment file: its keys are the options of `run`.
+/// Lists the keys of a suite file. It has the form of an experiment file, so the options of `run`
+/// are keys.
 std::string list_suite_keys() {
   std::string text = key_text("description", "", "what the suite is for, for people");
   text += key_text("gpu", "", "built-in suites: models, dtype, longest_step and set on GPUs");

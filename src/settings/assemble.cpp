@@ -19,11 +19,11 @@ namespace {
 
 using workloads::Workload;
 
-// A workload option of type choice may be given several values. Each of them then gets an
-// experiment of its own, for example an A/B pair in one run.
+// The following functions let a user give several values to a workload option of type choice, to
+// compare them in one run. Each value then gets an experiment of its own.
 
-/// Returns the values in `text`: the parts between commas for an option of type choice, else the
-/// whole text.
+/// Returns the values in `text`: the parts between commas for an option of type choice; for other
+/// options, the whole text as one value.
 std::vector<std::string_view> given_values(const workloads::OptionSpec& spec,
                                            std::string_view text) {
   if (spec.type != workloads::OptionType::choice) return {text};
@@ -52,8 +52,9 @@ std::vector<Experiment> alternatives(const Experiment& experiment,
 constexpr std::string_view default_suite = "quick";
 constexpr std::string_view default_model = "tiny";
 
-/// The experiments of a run, and the choices that apply to all of them. An experiment's own choices
-/// override those in `below`; the choices in `above` override those of the experiment.
+/// The experiments of a run, and the choices that apply to all of them. The choices in `below` are
+/// defaults, which an experiment's own choices override; the choices in `above` override those of
+/// every experiment.
 struct Plan {
   std::vector<Choices> experiments;
   std::vector<const Choices*> below, above;
@@ -83,9 +84,9 @@ void refuse_conflicts(const Layer& file, const Layer& command_line) {
   }
 }
 
-/// Returns the value of `option` in the layer that decides what is measured. This is the command
-/// line if it names a suite, a workload or experiments, else the file if it names one of these.
-/// nullptr if neither does, or if the layer does not give this option.
+/// Returns the value of `option` in the layer that decides what is measured; nullptr if that layer
+/// does not give the option. The command line decides if it names a suite, a workload or
+/// experiments; else the file decides if it names one of these; else no layer does.
 const Given* chosen(std::string_view option, const Layer& file, const Layer& command_line) {
   for (const Layer* const layer : {&command_line, &file}) {
     const bool chooses = layer->shared.find("suite") != nullptr ||
@@ -122,7 +123,7 @@ Plan plan_experiments(const Layer& file, const Layer& command_line, Layer& suite
           .suite = name.text};
 }
 
-/// Applies the choices for options of this scope to `experiment` and `run`.
+/// Applies those choices whose options have the scope `scope` to `experiment` and `run`.
 void apply(const Choices& choices, Scope scope, Experiment& experiment, RunConfig& run) {
   for (const RunOption& option : run_options()) {
     const Given* const given = choices.find(option.name);
@@ -160,7 +161,7 @@ void refuse_unknown_options(const Choices& choices, const std::vector<const Work
 }
 
 /// True if the user chose a model, an element type, or an option of a workload that has training
-/// steps.
+/// steps (its option `batch` tells).
 bool chooses_steps(const Choices& choices, const std::vector<const Workload*>& targets) {
   const auto of_steps = [&](const auto& option) {
     return std::ranges::any_of(targets, [&](const Workload* workload) {
@@ -201,8 +202,8 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
   }
 }
 
-/// Throws base::UsageError for an option that has no effect on this device, and for one that needs
-/// --soak or --dry-run if that is not given.
+/// Throws base::UsageError for an option that has no effect on this device, and for an option that
+/// needs --soak or --dry-run when the needed one is not given.
 void refuse_idle_options(const RunConfig& run) {
   const std::string of_gpus = gpu_options_given(run), slowing = slowing_injections(run.injections);
   if (run.device == Device::host && !of_gpus.empty()) {
@@ -240,7 +241,7 @@ void refuse_idle_options(const RunConfig& run) {
   }
 }
 
-/// Returns the layers that apply to one experiment; later ones override earlier ones.
+/// Returns the choices that apply to one experiment; later entries override earlier ones.
 std::vector<const Choices*> layers_of(const Plan& plan, const Choices& experiment) {
   std::vector<const Choices*> layers = plan.below;
   layers.push_back(&experiment);

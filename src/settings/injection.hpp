@@ -10,8 +10,8 @@
 #include "program/program.hpp"
 #include "units/quantity.hpp"
 
-/// The faults of known size that --inject adds to a run, so that users see how a report shows them.
-/// Ranks are those of the launch.
+/// The faults that --inject adds to a run. Their size is known, so that users see how a report
+/// shows them. Rank numbers are those of the launch.
 namespace isoscale::settings {
 
 /// "slow-rank=3:1.2": every GEMM of rank 3 takes 1.2 times as long.
@@ -32,16 +32,16 @@ struct Delay {
   units::FlopsPerSecond rate{};
   bool operator==(const Delay&) const = default;
 };
-/// "clock=2:5ms", "clock=2:-5ms:20ppm": the clock of rank 2 is fast by the given time, and gains
-/// the given share of time (its drift).
+/// "clock=2:5ms", "clock=2:-5ms:20ppm": the clock of rank 2 is ahead by the given time, and runs
+/// too fast by the given share of time (its drift).
 struct ClockError {
   int rank = 0;
   units::Seconds offset{};
   double drift = 0;  ///< seconds per second
   bool operator==(const ClockError&) const = default;
 };
-/// "stuck=2:spin", "stuck=2:throw": rank 2 computes for ever in the middle of its third step, or
-/// fails there, while the others wait for it.
+/// "stuck=2:spin", "stuck=2:throw": in the middle of its third step, rank 2 computes for ever, or
+/// throws an error, while the other ranks wait for it.
 struct StuckRank {
   int rank = 0;
   program::Stuck how = program::Stuck::spins;
@@ -52,19 +52,19 @@ struct FlippedBits {
   int rank = 0;
   bool operator==(const FlippedBits&) const = default;
 };
-/// "slow-link=0-1:2": communication between ranks 0 and 1 takes twice as long, on both.
+/// "slow-link=0-1:2": communication between ranks 0 and 1 takes twice as long, on both ranks.
 using program::SlowLink;
 
 struct Injection {
-  std::string text;  ///< the user's text
+  std::string text;  ///< the fault as the user wrote it: "slow-rank=3:1.2"
   std::variant<SlowRank, SlowLink, Jitter, ClockError, Delay, StuckRank, FlippedBits> what;
 
   bool operator==(const Injection&) const = default;
 };
 
-/// Parses injections with commas between them. Throws base::UsageError or std::invalid_argument if
-/// one is invalid, or if the same fault is given twice for a rank; the message begins with the
-/// value.
+/// Parses a comma-separated list of injections. Throws base::UsageError or std::invalid_argument if
+/// one is invalid, or if the same kind of fault is given twice for the same ranks; the message
+/// begins with the invalid text.
 [[nodiscard]] std::vector<Injection> parse_injections(std::string_view text);
 /// Writes injections as a TOML array; "" when there are none.
 [[nodiscard]] std::string write_injections(const std::vector<Injection>& injections);

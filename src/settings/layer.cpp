@@ -15,8 +15,8 @@ namespace isoscale::settings {
 
 namespace {
 
-/// Throws base::UsageError unless `text` is a valid value of `option`. A value that a later layer
-/// overrides is checked, too.
+/// Throws base::UsageError unless `text` is a valid value of `option`. Values that a later layer
+/// overrides are checked, too.
 void check_value(const RunOption& option, std::string_view text, const std::string& place) {
   Experiment experiment;
   RunConfig run;
@@ -37,7 +37,7 @@ struct Entry {
   }
 };
 
-/// Returns a single value as one would type it on the command line.
+/// Returns a single value of a TOML file as one would type it on the command line.
 std::string to_text(const Entry& entry) {
   if (const auto* const text = entry.node.as_string()) return text->get();
   if (const auto* const number = entry.node.as_integer()) return fmt::format("{}", number->get());
@@ -48,7 +48,7 @@ std::string to_text(const Entry& entry) {
   entry.refuse("must be one value: a string, a number, true or false");
 }
 
-/// Returns ["dp", "tp"] as "dp,tp".
+/// Joins the items of an array with commas: ["dp", "tp"] becomes "dp,tp".
 std::string list_to_text(const Entry& entry, const toml::array& array) {
   std::string text;
   for (const toml::node& node : array) {
@@ -63,7 +63,7 @@ std::string list_to_text(const Entry& entry, const toml::array& array) {
   return text;
 }
 
-/// Returns { dp = 2, tp = 2 } as "dp=2,tp=2".
+/// Joins the entries of a table with commas: { dp = 2, tp = 2 } becomes "dp=2,tp=2".
 std::string mesh_to_text(const Entry& entry, const toml::table& table) {
   std::string text;
   for (const auto& [key, node] : table) {
@@ -121,8 +121,8 @@ const RunOption* find_by_key(std::string_view key) {
   return nullptr;
 }
 
-/// Throws base::UsageError for an unknown key. `names` are the valid keys other than those of
-/// options.
+/// Throws base::UsageError for an unknown key. `names` are the valid keys that are not options of a
+/// run; the message also lists the options.
 [[noreturn]] void refuse_key(const toml::key& key, std::string_view origin, Scope scope,
                              std::vector<std::string> names) {
   for (const RunOption& option : run_options()) {

@@ -14,8 +14,8 @@
 
 namespace isoscale::settings {
 
-// A layer holds the settings that one source (the command line, an experiment file or a suite)
-// gives for a run, as text. Several layers are combined into one RunConfig.
+// A layer holds the settings for a run, as text, from one place: the command line, an experiment
+// file or a suite. Several layers are combined into one RunConfig.
 
 /// A value as text, and the place where it was given: "--model", "exp.toml:3: model".
 struct Given {
@@ -25,9 +25,10 @@ struct Given {
 
 /// The options given for one experiment, or for all experiments of a layer.
 struct Choices {
-  std::map<std::string, Given, std::less<>> values;   ///< values of run options, by long name
+  std::map<std::string, Given, std::less<>> values;   ///< values of options of `run`, by long name
   std::map<std::string, Given, std::less<>> options;  ///< workload options, by key
-  std::optional<workloads::Model> model;  ///< a model given as a table; its place is in `values`
+  /// A model given as a table; `values` has the place where it was given.
+  std::optional<workloads::Model> model;
 
   [[nodiscard]] const Given* find(std::string_view option) const;
 };
@@ -36,17 +37,19 @@ struct Layer {
   Choices shared;
   std::vector<Choices> experiments;
   std::string description;     ///< description of a suite, for people
-  std::optional<GpuWork> gpu;  ///< work that a suite has for GPUs
-  std::string recorded_suite;  ///< the suite that an earlier run's file names
+  std::optional<GpuWork> gpu;  ///< the suite's models and settings for GPUs
+  /// The suite that an earlier run recorded in its run file; "" = none.
+  std::string recorded_suite;
   std::string recorded_command_line;
 };
 
-/// Stores a value after checking it. Throws base::UsageError that names the place, if the value is
-/// not valid or `choices` already has one for the option.
+/// Stores the value of an option after checking it. Throws base::UsageError, which names the place,
+/// if the value is not valid or if `choices` already has a value for the option.
 void give(Choices& choices, const RunOption& option, std::string_view text,
           const std::string& place);
 
-/// Reads an experiment file. Throws base::UsageError "ORIGIN:LINE: KEY: ...".
+/// Reads an experiment file. Throws base::UsageError "ORIGIN:LINE: KEY: ...", where ORIGIN is the
+/// file's name.
 [[nodiscard]] Layer read_layer(std::string_view toml, std::string_view origin);
 
 /// Combines the file and the command line into one configuration; the command line overrides the

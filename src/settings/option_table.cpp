@@ -25,7 +25,7 @@ using mesh::Placement;
 using workloads::Scaling;
 using workloads::toml_string;
 
-// Functions that write a value return it as TOML, or "" if there is nothing to write.
+// The functions below that write a value return it as TOML, or "" if there is nothing to write.
 
 /// True if the model equals the built-in model of the same name.
 bool is_preset(const workloads::Model& model) {
@@ -61,18 +61,18 @@ constexpr auto write_time = [](const std::optional<units::Seconds>& time) {
   return time ? toml_string(fmt::format("{}s", time->value())) : "";
 };
 
-// Short names for the parameter types that the functions of all rows share.
+// Short names for the parameter types of the functions that the rows of the option table contain.
 using In = std::string_view;
 using E = Experiment;
 using R = RunConfig;
 using Q = workloads::Request;
 
 constexpr int most_blas_threads = 4096;
-constexpr int most_ranks = 1 << 24;  ///< for ranks of a curve and ranks whose spans are kept
+constexpr int most_ranks = 1 << 24;  ///< limit for --ranks and --trace-ranks
 constexpr int most_ranks_per_node = 4096;
 constexpr int most_trace_steps = 1000;
 
-/// Parses the name of one of `choices`.
+/// Parses the name of one of the enumerators `choices`.
 template <auto... choices>
 constexpr auto any_of = [](In text) { return parse_choice(text, {choices...}); };
 template <int least, int most>
@@ -81,7 +81,7 @@ constexpr auto within = [](In text) { return parse_int(text, least, most); };
 template <class Owner, class Value>
 Owner owner_of(Value Owner::*);
 
-/// Returns the object of type `Owner`: the run, the experiment, or the experiment's request.
+/// Returns the object that has the option's member: the run, the experiment, or its request.
 template <class Owner, class SomeExperiment, class SomeRun>
 auto& owner_in(SomeExperiment& experiment, SomeRun& run) {
   if constexpr (std::is_same_v<Owner, R>) {
@@ -106,8 +106,8 @@ constexpr RunOption row(RunOption option) {
   return option;
 }
 
-/// Returns the row of a flag. A flag that is given sets the member to `on`; otherwise the member
-/// has the first enumerator of its type.
+/// Returns the row of a flag. Giving the flag sets the member to `on`; otherwise the member keeps
+/// its type's first enumerator, such as "no" or "off".
 template <auto member, auto on>
 constexpr RunOption flag(std::string_view name, Group group, std::string_view help) {
   constexpr auto parse = [](In text) { return parse_flag(text) ? on : decltype(on){}; };
@@ -234,8 +234,8 @@ const std::array rows{
         {"on", "NAME|FILE.toml", "", Group::file, "machine of a dry run (isoscale list systems)"}),
     flag<&R::verbosity, Verbosity::quiet>("quiet", Group::file,
                                           "no progress, and nothing on standard output"),
-    // These options belong to one launch. They are not written, since the configuration in the run
-    // file describes the whole run.
+    // These options concern one launch only. They are not written, since the configuration in the
+    // run file describes the whole run, which may take several launches.
     row<&R::resume, parse_path, not_written>(
         {"resume", "FILE.h5", "", Group::file, "finish this run, with its settings"}),
     row<&R::retry, any_of<Retry::failed, Retry::hung>, not_written>(

@@ -9,17 +9,17 @@
 
 #include "settings/run_config.hpp"
 
-/// The table of all options of a run. It is used for --help, to check values, to read experiment
-/// files, and to write the configuration that a run file keeps.
+/// The table of all options of `isoscale run`. It is used for --help, to check values, to read
+/// experiment files, and to write the configuration that a run file keeps.
 namespace isoscale::settings {
 
 /// The groups of options in --help, each with a heading.
 enum class Group : std::uint8_t { basic, what, where, how_long, looking, file };
 [[nodiscard]] std::string_view name(Group group);
 
-/// The number of values that an option takes. flag: none on the command line. once: one. list:
-/// several with commas between. repeated: one KEY=VALUE of a workload each time it is given.
-/// repeated_list: a list that grows each time it is given.
+/// The number of values that an option takes. flag: none on the command line. once: one value.
+/// list: one list with commas. repeated: one KEY=VALUE for a workload option, each time it is
+/// given. repeated_list: a list with commas, to which each further use of the option adds.
 enum class Arity : std::uint8_t { flag, once, list, repeated, repeated_list };
 
 /// experiment: each experiment may have its own value. run: the whole run has one value.
@@ -37,15 +37,15 @@ struct RunOption {
   /// sentence that begins with the value.
   void (*apply)(std::string_view text, Experiment& experiment,
                 RunConfig& run) = [](std::string_view, Experiment&, RunConfig&) {};
-  /// Returns the value in TOML; "" if the option need not be written because it is not set, or if
-  /// its value is not written under its own key.
+  /// Returns the value in TOML; "" if the option is not set, so need not be written, or if its
+  /// value is not written under the option's own key.
   std::string (*write)(const Experiment& experiment, const RunConfig& run) =
       [](const Experiment&, const RunConfig&) { return std::string{}; };
 };
 
 [[nodiscard]] std::span<const RunOption> run_options();
 
-/// Returns the key in an experiment file: the long name with each - replaced by _.
+/// Returns the option's key in experiment files: the long name with each - replaced by _.
 [[nodiscard]] std::string key_of(const RunOption& option);
 
 /// Returns the option with this long name; nullptr if there is none.

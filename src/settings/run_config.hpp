@@ -23,7 +23,7 @@ namespace isoscale::settings {
 enum class Device : std::uint8_t { automatic, cuda, host };
 [[nodiscard]] std::string_view name(Device device);
 
-/// The state of ranks outside the point that is measured. idle: they sleep. replicas: they play
+/// The state of the ranks that are not in the measured point. idle: they sleep. replicas: they play
 /// copies of the point.
 enum class FillIdle : std::uint8_t { idle, replicas };
 [[nodiscard]] std::string_view name(FillIdle fill);
@@ -37,17 +37,17 @@ enum class HostStreams : std::uint8_t { automatic, threads, folded };
 enum class Retry : std::uint8_t { failed, hung };
 [[nodiscard]] std::string_view name(Retry retry);
 
-/// The rank counts of a curve if the user names none: powers of two up to the world and the world
-/// itself, or every count from 1 to the world.
+/// The rank counts of a curve if the user names none: powers of two up to the number of ranks of
+/// the launch, and that number itself; or every count from 1 to that number.
 enum class RankCounts : std::uint8_t { doubling, every };
 
-/// Says whether several ranks may use one GPU; this is for checking results, never for measuring.
+/// Says if several ranks may use one GPU; this is for checking results, never for measuring.
 enum class ShareGpu : std::uint8_t { no, yes };
-/// Says whether each step is played as one captured CUDA graph.
+/// Says if each step is played as one captured CUDA graph.
 enum class Graph : std::uint8_t { off, on };
-/// Says whether steps, phases and ops are NVTX ranges, which profilers show.
+/// Says if steps, phases and ops are marked as NVTX ranges, which profilers show.
 enum class Nvtx : std::uint8_t { off, on };
-/// The value of --gpu-bind that leaves the choice to the program.
+/// The value of --gpu-bind with which the program chooses the GPUs.
 inline constexpr std::string_view automatic_gpu_bind = "auto";
 
 enum class IfExists : std::uint8_t { refuse, overwrite };
@@ -58,22 +58,23 @@ enum class Mode : std::uint8_t { measure, dry_run };
 /// experiments.
 struct Experiment {
   std::string workload;
-  workloads::Request base;  ///< request for one rank; its options are checked and as given
-  mesh::Request mesh;       ///< axes the user named; empty = the workload's natural mesh
+  /// The request for one rank. Its options are as the user gave them, and have been checked.
+  workloads::Request base;
+  mesh::Request mesh;  ///< axes that the user named; empty = the workload's usual mesh
   workloads::Scaling scaling = workloads::Scaling::strong;
   mesh::Placement placement = mesh::Placement::packed;
-  int max_ranks = 0;  ///< rank counts above it get no point; 0 = no limit
+  int max_ranks = 0;  ///< larger rank counts are not measured; 0 = no limit
 
   bool operator==(const Experiment&) const = default;
 };
 
-/// The models and settings that a suite has for GPUs. The runner takes the model that suits the
-/// GPUs it finds.
+/// The models and settings that a suite has for GPUs. Before a run measures, it takes the model
+/// that suits the GPUs it finds.
 struct GpuWork {
   std::vector<workloads::Model> models;  ///< the largest first
   program::Precision precision = program::Precision::bf16;
-  workloads::Options options{};   ///< options for the workloads that have them
-  units::Seconds longest_step{};  ///< limit for the step of one rank alone
+  workloads::Options options{};   ///< values for those workloads that have these options
+  units::Seconds longest_step{};  ///< limit for the step time of one rank alone
 
   bool operator==(const GpuWork&) const = default;
 };
@@ -92,32 +93,36 @@ struct RunConfig {
   Verbosity verbosity = Verbosity::normal;
   std::string gpu_bind{automatic_gpu_bind};  ///< "auto", or GPUs by local rank: parse_gpu_bind()
 
-  double precision = 0.01;               ///< stop at this relative half-width of the interval
-  units::Seconds max_time{30};           ///< per point
+  /// The measurement stops at this relative half-width of the interval.
+  double precision = 0.01;
+  units::Seconds max_time{30};           ///< limit for each point
   std::optional<units::Seconds> soak{};  ///< time to replay each point's step; absent = no replays
-  units::Seconds timeout{120};           ///< time without progress that counts as a hang; 0 = never
+  /// A point without progress for this time counts as hung; 0 = no point does.
+  units::Seconds timeout{120};
   std::optional<units::Seconds> budget;  ///< for the whole run; absent = unlimited
-  int trace_steps = 4;                   ///< traced steps kept per point
-  int trace_ranks = 64;                  ///< ranks whose spans are kept
+  int trace_steps = 4;                   ///< steps per point whose spans are kept
+  int trace_ranks = 64;                  ///< ranks per point whose spans are kept
   Graph graph = Graph::off;
   Nvtx nvtx = Nvtx::off;
   IfExists if_exists = IfExists::refuse;  ///< if the file `output` exists
   std::vector<Injection> injections;      ///< faults put in on purpose
   std::filesystem::path gemm_algorithms;  ///< run file whose algorithms are used; "" = choose anew
 
-  std::filesystem::path output;        ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
-  std::filesystem::path fallback_dir;  ///< where the run file continues; empty = TMPDIR, else /tmp
-  std::vector<std::string> allowed;    ///< preflight checks whose stop is ignored
+  std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
+  /// The folder in which the run file continues; empty = TMPDIR, else /tmp.
+  std::filesystem::path fallback_dir;
+  std::vector<std::string> allowed;  ///< preflight checks whose stop is ignored
   /// The run file to resume, whose missing points are measured; empty for a new run. If it is set,
   /// there are no experiments, and of the other settings only `retry`, `budget`, `allowed` and
   /// `verbosity` have an effect.
   std::filesystem::path resume;
   Retry retry = Retry::failed;
-  std::string on;  ///< data sheet for the times of a dry run, a name or a file; "" = usual rates
+  /// The data sheet (a name or a file) that gives the times of a dry run; "" = usual rates.
+  std::string on;
   std::string command_line;  ///< the command line that was typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
-  /// Set if a suite has work for GPUs and the user chose no model, element type or option. The
-  /// runner replaces it by experiments before a run begins, so to_toml() does not write it.
+  /// Set if a suite has work for GPUs and the user chose no model, element type or workload option.
+  /// It is replaced by experiments before a run begins, so to_toml() does not write it.
   std::optional<GpuWork> on_gpus{};
 
   bool operator==(const RunConfig&) const = default;
@@ -136,7 +141,7 @@ struct CheckCommand {
 struct ReportCommand {
   std::vector<std::filesystem::path> files;
   Format format = Format::text;
-  std::optional<int> baseline;          ///< rank count; absent = first point that is ok
+  std::optional<int> baseline;          ///< rank count; absent = that of the first point that is ok
   bool whole_node = false;              ///< the baseline is the first point that fills a node
   std::optional<std::string> detail{};  ///< "all", or sections between commas; absent = a summary
   bool index_only = false;              ///< print only an index of the files
@@ -149,7 +154,7 @@ struct ReportCommand {
 struct CompareOptions {
   std::optional<int> baseline{};     ///< rank count; absent = first point that is ok on all sides
   bool whole_node = false;           ///< the baseline is the first point that fills a node
-  std::optional<double> gate{};      ///< loss of throughput, 0.05 = 5%, above which to fail
+  std::optional<double> gate{};      ///< a relative loss of throughput above this fails: 0.05 = 5%
   bool strict = false;               ///< fail also if the gate cannot decide
   bool anyway = false;               ///< compare even if settings differ, and say so in the result
   std::vector<std::string> names{};  ///< one for each side; empty = named by file or machine
@@ -166,15 +171,20 @@ struct PredictCommand {
   std::filesystem::path source;  ///< a run file, or a data sheet: a name or a .toml file
   std::vector<std::filesystem::path> launches;  ///< further runs of the same experiment
   std::vector<int> ranks;                       ///< ascending, at least one
-  std::string workload;  ///< "" = that of the run's first curve; hybrid for a sheet
+  std::string workload;  ///< "" = that of the run's first curve, or hybrid for a data sheet
   std::optional<workloads::Model> model;  ///< absent = that of the run
   std::string model_source{};             ///< the value of --model; "" = not given
-  std::string network{};                  ///< sheet or run that replaces the network; "" = none
-  std::string software{};                 ///< profile that replaces the data sheet's; "" = none
-  std::optional<program::Precision> precision;  ///< absent = that of the run; bf16 for a sheet
-  std::optional<workloads::Scaling> scaling;    ///< absent = that of the run; strong for a sheet
-  mesh::Request mesh;  ///< axes that the user named; empty = the run's, or the natural mesh
-  bool best = false;   ///< search for the fastest mesh and options
+  /// The data sheet or run whose network replaces the source's; "" = none.
+  std::string network{};
+  /// The software profile that replaces the data sheet's; "" = none.
+  std::string software{};
+  /// The element type; absent = the run's, or bf16 for a data sheet.
+  std::optional<program::Precision> precision;
+  /// The kind of scaling; absent = the run's, or strong for a data sheet.
+  std::optional<workloads::Scaling> scaling;
+  /// The axes that the user named; empty = the run's, or the workload's usual mesh.
+  mesh::Request mesh;
+  bool best = false;  ///< search for the fastest mesh and options
   /// Workload options, and what-if changes of the machine: key and value in the order given.
   std::vector<std::pair<std::string, std::string>> settings;
   std::optional<int> node_ranks;  ///< ranks on a node; absent = as measured, or as the sheet says
@@ -186,15 +196,15 @@ struct PredictCommand {
   IfExists if_exists = IfExists::refuse;
 };
 
-/// Returns the options that were given although they have no effect without a GPU: "--graph,
+/// Returns those of the given options that have no effect without a GPU, such as "--graph,
 /// --share-gpu"; "" if there are none.
 [[nodiscard]] std::string gpu_options_given(const RunConfig& config);
 
 /// Returns the configuration as canonical TOML, which the run file keeps and from_toml() reads
 /// back. Models that are not built in are written out, so that no other file is needed.
 [[nodiscard]] std::string to_toml(const RunConfig& config);
-/// Reads a configuration in the form of an experiment file. Throws base::UsageError with line and
-/// key.
+/// Reads a configuration in the form of an experiment file. Throws base::UsageError, which names
+/// the line and the key.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
 
 /// Returns the configuration of a run that --resume continues. Most settings come from `toml`, the

@@ -142,7 +142,8 @@ units::Seconds parse_timeout(std::string_view text) {
 }
 
 mesh::Request parse_mesh(std::string_view text) {
-  constexpr std::size_t longest = 80;  // five axes of ten digits are shorter
+  // Five axes with numbers of ten digits are shorter than this.
+  constexpr std::size_t longest = 80;
   if (text.size() > longest)
     refuse_value(text, "is too long for a mesh: write for example dp=2,tp=2");
   return mesh::parse_request(text);

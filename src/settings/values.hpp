@@ -22,7 +22,8 @@
 namespace isoscale::settings {
 
 // These functions read values of options from text. All throw base::UsageError or
-// std::invalid_argument with a sentence that begins with the value and says what would be accepted.
+// std::invalid_argument, with a sentence that begins with the refused value and says what would be
+// accepted.
 
 /// Throws base::UsageError: "'TEXT' WHY".
 [[noreturn]] void refuse_value(std::string_view text, std::string_view why);
@@ -67,7 +68,7 @@ auto with_place(std::string_view place, std::string_view text, Parse parse) {
   }
 }
 
-/// Returns the enumerator whose name is `text`, among `choices`.
+/// Returns the one of `choices` whose name is `text`. Throws base::UsageError if there is none.
 template <class Enum>
 [[nodiscard]] Enum parse_choice(std::string_view text, std::initializer_list<Enum> choices) {
   std::vector<std::string_view> names;
@@ -78,7 +79,7 @@ template <class Enum>
   throw base::usage_error("{} is not one of {}", base::quoted(text), fmt::join(names, ", "));
 }
 
-/// The name of a GPU in the value of --gpu-bind.
+/// A GPU as the user names it in the value of --gpu-bind.
 struct GpuName {
   enum class Kind : std::uint8_t {
     index,       ///< "2", among the visible GPUs

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 //
-// `node bundle.mjs PACKAGES PAGE.html` makes one page, with its script and style, from src/. PACKAGES is a folder with
-// node_modules.
+// `node bundle.mjs PACKAGES PAGE.html` makes the page, with its script and its style, from the
+// files in src/. PACKAGES is a folder that contains node_modules.
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -14,8 +14,8 @@ const esbuild = createRequire(path.resolve(packages, "package.json"))("esbuild")
 
 const inPackages = (name) => path.resolve(packages, "node_modules", name);
 
-// Returns the licence notices of the other projects whose code the page contains. The notice of ECharts is added here, since
-// the bundler drops its comments; it links to the full licence.
+// Returns the licence notices of other projects whose code the page contains. For ECharts, a notice
+// with a link to the full licence is added here, since the bundler drops the comments of ECharts.
 async function notices() {
   const text = (name) => readFile(inPackages(name), "utf8");
   const parts = [
@@ -37,6 +37,6 @@ async function bundled(entry, banner = {}) {
 
 const template = await readFile(path.join(sources, "page.html"), "utf8");
 const style = await bundled("style.css");
-// A script must not contain "</script", which would end it.
+// A script in a page must not contain "</script", which would end it.
 const script = (await bundled("main.js", { js: await notices() })).replaceAll("</script", "<\\/script");
 await writeFile(target, template.replace("/* style */", () => style).replace("/* script */", () => script));

@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Builds sections from lists of blocks, with lists to choose what a part of a section shows.
+// Builds sections of the page from lists of blocks, and the select lists that choose what a section
+// shows.
 import { chart, keepStates } from "./chart.js";
 import { el } from "./dom.js";
 import { filter } from "./choices.js";
 import { missing, rankCount } from "./format.js";
 import { table } from "./table.js";
 
-/** A block of a section: an element, or one of these descriptions: note: a sentence in small type; saying: one in usual type;
- * mark: a warning; list: sentences, of which `most` are shown; table (table.js); charts: descriptions of charts (chart.js), or
- * panels, side by side; chart: one alone; tables: tables side by side; facts: [name, value] in lines; fold: text that opens
- * `blocks`. A block that is null, has nothing to show (a table without items), or whose `when` is false, is left out. */
+/** A block of a section is an element, or an object with one of these keys: note (a sentence in
+ * small type), saying (a sentence in usual type), mark (a warning), list (sentences, of which
+ * `most` are shown), table (table.js), charts (descriptions of charts, see chart.js, or panels,
+ * side by side), chart (one chart alone), tables (tables side by side), facts (lines of [name,
+ * value]), fold (a text that opens the blocks in `blocks`). A block is left out if it is null, if
+ * it has nothing to show (such as a table without items), or if its `when` is false. */
 
 const paragraph = (look) => (text) => el("p", { class: look }, text);
 const sideBySide = (make) => (made) =>
@@ -33,14 +36,14 @@ const kinds = {
 
 const isEmpty = (value) => !value || (Array.isArray(value) && !value.some(Boolean));
 
-/** Makes the element of a block; null if it has nothing to show. */
+/** Makes the element of a block; null if the block is left out. */
 function built(block) {
   if (!block || block instanceof Element) return block || null;
   const name = Object.keys(kinds).find((kind) => Object.hasOwn(block, kind));
   return block.when === false || isEmpty(block[name]) ? null : kinds[name](block[name], block);
 }
 
-/** Makes the content of a section. */
+/** Makes an element with the blocks of a section; `look` is its CSS class. */
 export const content = (blocks, look = null) => el("div", { class: look }, blocks.map(built));
 
 export const factLine = (name, value) => (isEmpty(value) ? null
@@ -52,8 +55,9 @@ function select(label, names, chosen, onChange) {
   return el("label", { class: "select" }, el("span", {}, label), list);
 }
 
-/** Makes a list of several contents, one of which is shown; null without any. A list of curves follows the filter. show(index)
- * returns the blocks of one content. */
+/** Makes a select list of several contents, of which one is shown; null if there are none. If it
+ * lists curves, the page's filter chooses the curve. show(index) returns the blocks of one
+ * content. */
 export function oneOf(label, names, show) {
   if (names.length === 0) return null;
   const place = el("div", {});
@@ -72,17 +76,18 @@ export function oneOf(label, names, show) {
   return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, list) : null, place);
 }
 
-export const mostBeside = 6; // charts of curves that are shown side by side
+export const mostBeside = 6; // limit on charts of curves side by side
 
-/** Shows the result of `make` for all curves side by side if they are few, and otherwise for the
- * curve that the reader chooses. */
+/** Shows the results of `make` for all curves side by side if they are few; otherwise shows the one
+ * for the curve that the reader chooses. */
 export const eachCurve = (curves, make) => [curves.length > mostBeside
   ? oneOf("curve", curves.map((curve) => curve.short), (i) => [{ charts: [make(curves[i], i)] }]) : { charts: curves.map(make) }];
 
 /** Returns the number of mesh axes along which a point is parallel. */
 const axes = (point) => Object.values(point.full?.mesh ?? {}).filter((extent) => extent > 1).length;
 
-/** Returns the point with the most ranks, then the most parallel axes; traced points are preferred. */
+/** Returns the point with the most ranks and, among equals, the most parallel axes. If some points
+ * are traced, only these are considered. */
 function firstChoice(groups) {
   const all = groups.flatMap((group) => group.points.map((point) => ({ group, point })));
   const traced = all.filter(({ point }) => point.details.timeline);
@@ -90,27 +95,28 @@ function firstChoice(groups) {
   return (traced.length > 0 ? traced : all).reduce((best, at) => (isMore(at.point, best.point) ? at : best));
 }
 
-/** Returns the group and the point that the filter names; firstChoice() replaces what it does not
- * name. */
+/** Returns the curve and the point that the page's filter names. If the filter does not name one,
+ * that of firstChoice() is taken. */
 function chosenPoint(groups) {
   const first = firstChoice(groups);
   const group = groups.find(({ title }) => title === filter.get("curve")) ?? first.group;
   const point = group.points.find(({ ranks }) => String(ranks) === filter.get("ranks"));
-  // If no point has the chosen rank count, the first choice is shown if it is on this curve, and otherwise the largest point of
-  // the curve.
+  // If no point of this curve has the chosen rank count, firstChoice() is shown if it is on this
+  // curve, and otherwise the largest point of this curve.
   return { group, point: point ?? (group === first.group ? first.point : group.points.at(-1)) };
 }
 
-/** Makes the content of one point that has details (series for charts), with two lists to choose the curve and the rank count;
- * null if there is nothing to show at any point. has(details) is true for points that have something to show; show(point, group)
- * returns the blocks of one, whose group {title, points} is its curve. */
+/** Makes the content of one point that has details (series for charts), with two select lists for
+ * the curve and the rank count; null if no point has anything to show. has(details) is true for
+ * points that have something to show. show(point, group) returns the blocks of one point, where
+ * `group` is {title, points} of its curve. */
 export function pointContent(curves, has, show) {
   const groups = curves.map((curve) => ({ title: curve.short, points: curve.points.filter((point) => point.details) }))
     .filter(({ points }) => points.length > 0);
   if (!groups.some(({ points }) => points.some(({ details }) => has(details)))) return null;
   const place = el("div", {});
   const lists = el("div", { class: "choices" });
-  // Lists are not printed; a line shows their choices instead.
+  // Select lists are not printed; a line shows what they select instead.
   const chosen = el("p", { class: "chosen" });
   let shown = null;
   const fill = () => {

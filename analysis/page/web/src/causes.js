@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Defines the causes of lost time for all sections: their shares of the step, meanings and colours.
+// Defines the causes of lost time for all sections: the part of the step to which each belongs, its
+// meaning and its colour.
 import { ownOf, unsound } from "./data.js";
 import { largestBy } from "./lists.js";
 
-/** Each cause's part of the step, which gives it the same colour everywhere, and its meaning, as in docs/breakdown.md. */
+/** For each cause, the part of the step that gives it its colour everywhere, and its meaning, as in
+ * docs/breakdown.md. */
 const causes = {
   "GEMM overlap": ["compute", "GEMMs are slower beside communication"],
   GEMMs: ["compute", "GEMMs take longer than the baseline's share: smaller shapes, lower clocks, shared memory"],
@@ -24,11 +26,11 @@ const causes = {
 const causeOf = (cause) => ownOf(causes, cause)
   ?? (cause.endsWith(" transfer") ? ["transfer", "transfers that no computation hides"] : ["other", ""]);
 export const partOfCause = (cause) => causeOf(cause)[0];
-/** Explains a cause in a few words; "" if it is unknown. */
+/** Returns the meaning of a cause in a few words; "" if the cause is unknown. */
 export const meaning = (cause) => causeOf(cause)[1];
 
-/** Returns the losses of a point, largest first; [] if it has no waterfall, as for the baseline. They are {cause, seconds, share:
- * of the measured step}. */
+/** Returns the losses of a point, largest first, as {cause, seconds, share}, where `share` is
+ * relative to the measured step; [] if the point has no waterfall, like the baseline. */
 export function lossesOf(point) {
   const waterfall = point.full.waterfall;
   if (!waterfall || !(waterfall.measured > 0)) return [];
@@ -37,15 +39,17 @@ export function lossesOf(point) {
     .sort((a, b) => b.seconds - a.seconds);
 }
 
-/** The name of the entry among a waterfall's losses that is not a cause: the difference between
- * traced and untraced steps. */
+/** The key among a waterfall's losses that is not a cause, but the difference between traced and
+ * untraced steps. */
 export const tracing = "untraced";
-/** False if the report says that the causes do not explain the loss; they are then not shown. */
+/** False if the report says that the causes do not add up to the loss; the causes are then not
+ * shown. */
 export const explains = (point) => point.full.waterfall?.explains !== false;
 /** Returns the measured point with the largest rank count; undefined if none was measured. */
 export const largest = (points) => largestBy(points, ({ ranks }) => ranks);
-/** True if the times of a point represent the machine: no label says otherwise, and the results are verified or were not checked.
- * Other comments call such a point sound. */
+/** True if the times of a point represent the machine: it has no label that says otherwise, and its
+ * results were right or not checked. Other comments call such a point sound. */
 export const isSound = (point) => !point.labels.some((label) => unsound.includes(label)) && point.full.verified !== false;
-/** Returns the point that a curve is judged by: the largest sound one, or the largest if none is sound; undefined without points. */
+/** Returns the point by which a curve is judged: the largest sound one (isSound()), or the largest
+ * if none is sound; undefined without points. */
 export const headlineOf = (points) => largest(points.filter(isSound)) ?? largest(points);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the frame around every chart: title, switches, a legend of buttons, the picture, its numbers as a table, saving and
-// printing. A chart is drawn when it comes near the window.
+// Makes the frame around every chart: title, switches, a legend of buttons, the picture, a table of
+// its numbers, and buttons to save it. A chart is drawn when it comes near the visible part of the
+// page, and before printing.
 import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   DataZoomComponent, GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent, TitleComponent, TooltipComponent,
@@ -15,9 +16,9 @@ import { sourceText } from "./data.js";
 import { button, download, el, isNarrow } from "./dom.js";
 import { table } from "./table.js";
 
-// zrender caches the widths of texts in an object, with the text as key. For a host called "__proto__" or "constructor" it would
-// find and change a property that all objects have. A zero byte at the end of each key prevents this, since no such property's
-// name ends with it.
+// zrender caches the widths of texts in an object, with the text as key. For a host called
+// "__proto__" or "constructor" it would find and change a property that all objects have. A zero
+// byte at the end of each key prevents this, since no such property's name ends with a zero byte.
 for (const name of ["get", "put"]) {
   const method = LRU.prototype[name];
   LRU.prototype[name] = function (key, ...value) {
@@ -31,13 +32,16 @@ use([
   MarkLineComponent, SVGRenderer, ScatterChart, TitleComponent, TooltipComponent, VisualMapComponent,
 ]);
 
-/** A chart's description: id, unique on the page, such as "efficiency"; title; note: a sentence below the title; option(colours,
- * state, isNarrow): an ECharts option with these additions: `format` of an axis writes its values, `tip(item)` returns the text
- * of a tooltip, `zoom: true` lets a reader zoom along the x axis; series to switch on and off have names. `state` has the value
- * of each switch by its name. switches: [{name, label, choices, value}], of which one named "ranks" follows the filter of the
- * page; table (table.js): the chart's numbers; height: pixels, or a function of the state that returns them; legend: false: none. */
+/** A chart's description has these keys. id: unique on the page, such as "efficiency". title. note:
+ * a sentence below the title. option(colours, state, isNarrow) returns an ECharts option, in which
+ * `format` of an axis writes the axis's values, `tip(item)` returns the text of a tooltip, and
+ * `zoom: true` lets a reader zoom along the x axis; series that the legend switches on and off
+ * have names. `state` has the value of each switch by its name. switches: [{name, label, choices,
+ * value}]; a switch named "ranks" follows the page's filter. table: the chart's numbers
+ * (table.js). height: pixels, or a function of the state that returns them. legend: false for no
+ * legend. */
 
-/** Maps ids to all charts on the page: {drawn, draw(), instance, spec, state}, also for scripts. */
+/** Maps ids to the Chart objects of all charts on the page; scripts may use it, too. */
 export const charts = {};
 
 const nearby = new IntersectionObserver((entries) => {
@@ -51,16 +55,16 @@ const resized = new ResizeObserver((entries) => {
   for (const { target } of entries) charts[target.dataset.chart]?.resize();
 });
 
-/** Returns the text without any "{name|", which would begin a style of rich text: an invisible character separates the brace and
- * the name. */
+/** Returns the text with each "{name|", which would begin a style of ECharts's rich text, made
+ * harmless by an invisible character after the brace. */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
-/** Replaces the control characters that XML does not allow, not even escaped. */
+/** Replaces the control characters that XML does not allow, even if they are escaped. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
 /** Returns the bytes of a picture's data URL. */
 const bytesOf = (url) => Uint8Array.from(atob(url.split(",")[1]), (c) => c.charCodeAt(0));
 const zoomByWheel = { type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" };
 
-/** Adds to an axis the settings that all axes share; x axes have their names below their middle. */
+/** Adds to an axis the settings that all axes share. The name of an x axis is below its middle. */
 const axisOf = ({ format, ...own }, colours, isX) => ({
   type: "value", nameTextStyle: { color: colours.faint }, axisLine: { lineStyle: { color: colours.line } },
   ...(isX ? { nameLocation: "middle", nameGap: 26 } : {}),
@@ -69,7 +73,7 @@ const axisOf = ({ format, ...own }, colours, isX) => ({
   axisLabel: { color: colours.faint, hideOverlap: true, ...(format ? { formatter: (value) => format(value) } : {}), ...own.axisLabel },
 });
 
-/** Adds the options that all charts share. */
+/** Adds to the option of a chart the settings that all charts share. */
 function complete({ tip, zoom, ...option }, colours, narrow) {
   const axes = (given, isX) => (Array.isArray(given) ? given.map((own) => axisOf(own, colours, isX)) : axisOf(given, colours, isX));
   const named = [option.xAxis].flat().some((own) => own.name);
@@ -96,7 +100,7 @@ function complete({ tip, zoom, ...option }, colours, narrow) {
   };
 }
 
-/** Returns the number of lines that a legend of these names takes in a saved picture. */
+/** Returns the number of lines that a legend with these names takes in a saved picture. */
 function linesOf(names, width) {
   let [lines, used] = [0, Infinity];
   for (const name of names) {
@@ -107,7 +111,8 @@ function linesOf(names, width) {
   return lines;
 }
 
-/** Maps keys to functions that move the zoom window, given by middle and width in percent. */
+/** Maps keys of the keyboard to functions that move the zoom window. The window is given by its
+ * middle and its width in percent of the axis. */
 const moves = {
   "+": (middle, width) => [middle, width / 2],
   "=": (middle, width) => [middle, width / 2],
@@ -117,7 +122,8 @@ const moves = {
   ArrowRight: (middle, width) => [middle + width / 5, width],
 };
 
-// The states of switches by chart id: a chart that replaces another one with the same id takes over its state.
+// The states of switches by chart id: a chart that replaces one with the same id takes over its
+// state.
 const states = {};
 const pictureWidth = 1000; // pixels
 const paperWidth = 760; // about the width of a printed page in pixels
@@ -164,7 +170,7 @@ class Chart {
     return { name, choice, element: button(choice, press, { class: null, "aria-pressed": String(choice === this.state[name]) }) };
   }
 
-  /** Sets the switch `name` to `choice`, if it has this choice. */
+  /** Sets the switch `name` to `choice`; does nothing if the switch does not have this choice. */
   choose(name, choice) {
     const own = this.buttons.filter((at) => at.name === name);
     if (choice === this.state[name] || !own.some((at) => at.choice === choice)) return;
@@ -211,7 +217,7 @@ class Chart {
     this.canvas.setAttribute("aria-label", `${this.spec.title}. ${zooms ? "Arrow keys move, + and - zoom, 0 shows all; t" : "T"}he numbers are in the table below.`);
   }
 
-  /** Returns the names in the legend; [] if there are fewer than two to choose from. */
+  /** Returns the names of series for the legend; [] if there are fewer than two. */
   names() {
     const series = this.spec.legend === false ? [] : (this.instance?.getOption().series ?? []);
     const names = [...new Set(series.map((s) => s.name).filter((name) => name && !name.startsWith("\0")))];
@@ -239,7 +245,8 @@ class Chart {
     this.instance?.dispatchAction({ type: "dataZoom", start, end: start + width });
   }
 
-  /** Returns the part of the data in view, in percent; null without zoom. */
+  /** Returns the bounds of the x axis's visible part in percent of the data; null if the chart has
+   * no zoom. */
   window() {
     const zoom = this.instance?.getOption().dataZoom?.[0];
     return zoom ? { start: zoom.start, end: zoom.end } : null;
@@ -253,7 +260,8 @@ class Chart {
     this.zoomTo(...move((shown.start + shown.end) / 2, shown.end - shown.start));
   }
 
-  /** Draws a separate picture, 1000 pixels wide, with the title and the source of the numbers. */
+  /** Draws the chart as a separate picture to be saved, 1000 pixels wide, with the title and a line
+   * that says where the numbers come from. */
   picture(renderer) {
     const width = pictureWidth;
     const names = this.names();
@@ -270,7 +278,7 @@ class Chart {
       show: names.length > 0, top: 34, left: 12, width: width - 40, type: "plain", data: names, textStyle: { color: colours.text },
     });
     option.backgroundColor = colours.background;
-    // Only margins in pixels are enlarged; those in percent leave enough room.
+    // Margins are enlarged if they are in pixels; those in percent leave enough room.
     for (const [key, more] of [["top", above], ["bottom", below]]) {
       if (typeof option.grid[key] === "number") option.grid[key] += more;
     }
@@ -283,8 +291,8 @@ class Chart {
     return result;
   }
 
-  /** Puts a drawing as SVG beside the canvas, which is painted too late for printing, and is coarse on paper; style.css shows the
-   * drawing on paper only. */
+  /** Puts an SVG drawing of the chart beside the canvas, for printing: the canvas is painted too
+   * late for that, and is coarse on paper. style.css shows the drawing on paper only. */
   toPaper() {
     const height = this.height();
     const instance = init(el("div"), null, { renderer: "svg", width: paperWidth, height });
@@ -304,15 +312,16 @@ class Chart {
   }
 }
 
-/** Makes a figure with the chart that `spec` describes. */
+/** Makes a figure element with the chart that `spec` describes. */
 export function chart(spec) {
   const made = new Chart(spec);
   nearby.observe(made.canvas);
   return made.element;
 }
 
-/** Removes the charts in `place`, and then calls `fill`, which puts others there. The old charts must be removed first, since
- * charts are registered by id and the new ones have the same ids. */
+/** Removes the charts in `place`, then calls `fill`, which puts others there, with the states of
+ * the old charts' switches. The old charts must be removed first, since charts are registered by
+ * id and the new ones have the same ids. */
 export function keepStates(place, fill) {
   const drawn = [];
   for (const { id } of place.querySelectorAll("figure.chart")) {
@@ -320,7 +329,7 @@ export function keepStates(place, fill) {
     states[id] = charts[id].state;
     if (charts[id].drawn) drawn.push(id);
     charts[id].instance?.dispose();
-    charts[id].instance = null; // buttons of the removed chart must not draw on it
+    charts[id].instance = null; // the buttons of a removed chart must not draw it
     delete charts[id];
   }
   fill();
@@ -329,7 +338,8 @@ export function keepStates(place, fill) {
 
 const forAll = (call) => Object.values(charts).forEach(call);
 
-/** Draws the charts that have not come near the window yet, for printing and for scripts. */
+/** Draws the charts that have not been near the visible part of the page, for printing and for
+ * scripts. */
 export const drawAll = () => forAll((made) => {
   try {
     made.draw();

@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Holds the reader's choices for the whole page: the light or dark theme, whose colours charts use, and the filter: the curve and
-// the rank count that all sections show. The address has the filter after the section's name: page.html#timeline?curve=dp&ranks=4.
+// Holds the reader's choices for the whole page. One is the light or dark theme, which sets the
+// colours of charts. The other is the filter: the curve and the rank count that all sections show.
+// In the page's address, the filter follows the section's name:
+// page.html#timeline?curve=dp&ranks=4.
 
-// The colours are in style.css; of these, charts use the lists and the single colours that are named here.
+// The names of the colours in style.css that charts use: lists of colours, and single colours.
 const lists = ["series", "ramp", "diverging"];
 const single = ["background", "text", "faint", "line", "good", "bad", "warn", "ideal"];
-/** The parts of a step in drawing order. */
+/** The parts of a step, in the order in which they are drawn. */
 export const partNames = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 
 const themes = ["auto", "light", "dark"];
@@ -17,7 +19,7 @@ let printing = false;
 
 const nameNow = () => (!printing && (themeChoice === "dark" || (themeChoice === "auto" && prefersDark.matches)) ? "dark" : "light");
 
-/** Returns the colours in use now; `parts` maps each part of a step to its colour. */
+/** Returns the current theme's colours; `parts` maps each part of a step to its colour. */
 export function theme() {
   const style = getComputedStyle(document.documentElement);
   const valueOf = (name) => style.getPropertyValue(`--${name}`).trim();
@@ -32,14 +34,15 @@ function apply() {
   for (const listener of onTheme) listener();
 }
 
-/** Switches from auto to light, to dark and back to auto; returns the new theme. */
+/** Switches to the theme that follows in the order auto, light, dark, auto; returns the new
+ * theme. */
 export function nextTheme() {
   themeChoice = themes[(themes.indexOf(themeChoice) + 1) % themes.length];
   apply();
   return themeChoice;
 }
 
-/** Uses the light theme for printing, since paper is white. */
+/** Switches the light theme on for printing, since paper is white, and off afterwards. */
 export function setPrinting(on) {
   printing = on;
   document.documentElement.toggleAttribute("data-printing", on);
@@ -53,7 +56,7 @@ const partsOf = () => location.hash.slice(1).split("?");
 let chosen = new URLSearchParams(partsOf()[1] ?? "");
 const onFilter = [];
 const tellAll = () => onFilter.forEach((listener) => listener());
-/** Returns the name of the section in the address; "" without one. */
+/** Returns the name of the section in the page's address; "" if there is none. */
 export const sectionInAddress = () => partsOf()[0];
 
 function writeAddress() {
@@ -62,7 +65,8 @@ function writeAddress() {
 }
 
 export const filter = {
-  /** Returns the chosen curve's name or rank count as text; null if the reader chose none. */
+  /** Returns the name of the chosen curve, or the chosen rank count as text; null if the reader has
+   * not chosen one. */
   get: (key) => chosen.get(key),
   set(changes) {
     for (const [key, value] of Object.entries(changes)) chosen.set(key, value);
@@ -73,7 +77,7 @@ export const filter = {
 };
 
 window.addEventListener("hashchange", () => {
-  // A link to a section has no filter: the reader's choice is kept and added to the address again.
+  // A link to a section has no filter. The reader's choice then stays, and is added to the address.
   const [, query] = partsOf();
   if (query === undefined) {
     if (String(chosen) !== "") writeAddress();

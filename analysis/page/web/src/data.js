@@ -1,65 +1,76 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Provides the data of the page (written by analysis/page/page.cpp), and views of it that sections share.
+// Provides the data of the page, which analysis/page/page.cpp writes, in forms that sections share.
 import { counted, dotted, joined, listed, memory as memoryText, ranksText } from "./format.js";
 import { distinctOf, groupBy, naturally } from "./lists.js";
 
-/** One point of a curve, of one launch or of several: ranks; nodes; mesh; step_time {median, lower, upper} in seconds; throughput, in
- * `unit`, speedup and efficiency (1 = ideal), each {value, lower, upper}, null where not known;
- * labels; status; reason; full: the point of the JSON report (breakdown, waterfall, pop, ...), for several launches that of the
- * typical launch, with losses relative to the joined curve's baseline; launch: number, from 1, of the typical launch if there are
- * several; launches: their number; details: series for charts, or null. */
+/** A point of a curve, as curves() below returns it; comments call it a Point. It is from one
+ * launch or joined over several. It has: ranks; nodes; mesh; step_time {median, lower, upper} in
+ * seconds; throughput (in `unit`), speedup and efficiency (1 = ideal), each {value, lower, upper},
+ * null where not known; labels; status; reason; full: the point of the JSON report (breakdown,
+ * waterfall, pop, ...), which for several launches is that of the typical launch, with losses
+ * relative to the joined curve's baseline; launch: the typical launch's number, from 1, if there
+ * are several launches; launches: the number of launches; details: series for charts, or null. */
 
-/** A curve: title; short: the title for legends, without the parts that all titles share; baseline: rank count of the point that
- * the others are compared with, or null; baselineName: the baseline as text, "1 rank", or null; perNode: true if the baseline is
- * one node, and scaling is counted in nodes; points: those that were measured; skipped: the others. */
+/** A curve, as curves() below returns it, has: title; short: the title for legends, without the
+ * parts that all titles share; baseline: the rank count of the point with which the others are
+ * compared, or null; baselineName: the baseline as text, "1 rank", or null; perNode: true if the
+ * baseline is one node, so that scaling is counted in nodes; points: the measured points; skipped:
+ * the points that were not measured. */
 
 export const data = JSON.parse(document.getElementById("data").textContent);
-/** Returns the object's own property; `name` may be that of an inherited one: "constructor". */
+/** Returns the object's own property, or undefined: an inherited one, such as "constructor", does
+ * not count. */
 export const ownOf = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined);
 
-/** Returns a figure with its interval `ends`, [lower, upper] or null. */
+/** Returns {value, lower, upper} from a value and its interval `ends`, which is [lower, upper] or
+ * null. */
 export const located = (value, ends) => ({ value, lower: ends?.[0] ?? null, upper: ends?.[1] ?? null });
-/** Returns a rate with the interval that follows from that of the step time: the work of a step is fixed. */
+/** Returns a rate with its interval, which follows from the interval of the step time, since the
+ * work of a step is fixed. */
 export const rateOf = (rate, { median, lower, upper }) =>
   located(rate, lower && upper ? [(rate * median) / upper, (rate * median) / lower] : null);
 
-/** Returns a point of the report as a Point; `full` is the point of the launch `runIndex`. */
+/** Makes a Point (described above) from a point of the report; `full` is the point of the launch
+ * with the index `runIndex`. */
 const viewOf = (point, full, runIndex) => ({
   ranks: full.ranks, nodes: full.nodes, mesh: full.mesh, labels: point.labels, status: full.status, reason: full.reason ?? "", full,
   step_time: point.step_time, throughput: rateOf(point.throughput.value, point.step_time), unit: point.throughput.unit ?? "",
   speedup: located(point.speedup, point.speedup_interval),
-  // A joined point has an interval only of its speed-up, from which the interval of its efficiency follows.
+  // For a joined point, the report has an interval only for the speed-up. The interval of the
+  // efficiency follows from it.
   efficiency: located(point.efficiency, point.efficiency_interval
     ?? (point.efficiency ? point.speedup_interval?.map((at) => at / (point.speedup / point.efficiency)) : null)),
   launch: point.launch, launches: point.launches?.length ?? 1,
   details: (data.details ?? []).find((at) => at.run === runIndex && at.point === full.index) ?? null,
 });
 
-// The joined point has values of its own under these keys; all other values are those of its typical launch. Its causes are
-// relative to the baseline of the joined curve.
+// The keys for which a joined point has values of its own. For all other keys, it has the values of
+// its typical launch. Its causes are relative to the baseline of the joined curve.
 const joinedKeys = ["traced_step", "breakdown", "hidden_communication", "hidden_transfer", "breakdown_missing", "waterfall", "pop", "serial_fraction"];
 
 function ofLaunches(report, point) {
   const typical = point.launches.find((at) => at.typical) ?? point.launches[0];
   const runIndex = report.runs.findIndex((run) => run.id === typical.run);
-  // A page of very many launches lacks the points of some; the joined point replaces them.
+  // A page of very many launches lacks the points of some launches; the joined point replaces such
+  // a point.
   const own = report.runs[runIndex].points.find((at) => at.index === typical.index)
     ?? { ...point, index: typical.index, status: "ok", verified: typical.verified, flags: [], findings: [] };
   return viewOf(point, { ...own, ...Object.fromEntries(joinedKeys.map((key) => [key, point[key]])) }, runIndex);
 }
 
-/** Returns the titles without the words that all of them share. */
+/** Returns the titles without the parts that all of them share, if the rest still tells them
+ * apart. */
 export function shortTitles(titles) {
   const parts = titles.map((title) => title.split(", "));
   const shared = parts[0]?.filter((part) => parts.every((of) => of.includes(part))) ?? [];
   const short = parts.map((of) => of.filter((part) => !shared.includes(part)).join(", "));
   const isTold = titles.length > 1 && new Set(short).size === titles.length && !short.includes("");
-  // "strong scaling, schedule=gpipe" is shortened to "strong, gpipe" without loss.
+  // "strong scaling, schedule=gpipe" becomes "strong, gpipe".
   return (isTold ? short : titles).map((name) => name.replace(/\b(strong|weak) scaling\b/, "$1").replace(/\bschedule=/, ""));
 }
 
-/** Returns the titles, with a number after each one that occurs several times. */
+/** Returns the titles, with a number after each title that occurred before. */
 export const distinct = (titles) => titles.map((title, i) => {
   const before = titles.slice(0, i).filter((other) => other === title).length;
   return before === 0 ? title : `${title} (${before + 1})`;
@@ -82,22 +93,24 @@ export function curves(report = data.report) {
   return all.map((at, i) => ({ ...at, short: names[i] }));
 }
 
-/** Returns the launches that were traced: "traced in launch 2 (1, 4 ranks), launch 3 (2 ranks)"; "" for a single launch. */
+/** Returns the launches in which points were traced: "traced in launch 2 (1, 4 ranks), launch 3 (2
+ * ranks)"; "" for a single launch. */
 export function launchesText(points) {
   const launches = groupBy(points.filter(({ launch }) => launch), ({ launch }) => launch);
   const one = ([launch, all]) => `launch ${launch}${launches.size > 1 ? ` (${ranksText(all.map(({ ranks }) => ranks))})` : ""}`;
   return launches.size === 0 ? "" : `traced in ${[...launches].sort(([a], [b]) => a - b).map(one).join(", ")}`;
 }
 
-/** Returns the points of micro-benchmarks: {run, point}. */
+/** Returns the points of micro-benchmarks as {run, point}. */
 export const benches = (report = data.report) =>
   report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
 /** The labels of points whose times do not represent the machine. */
 export const unsound = ["oversubscribed", "shared-gpu", "injected"];
-/** Returns the kinds of nodes of a run; the ranks of one kind have equal facts. */
+/** Returns the kinds of ranks of a run: the ranks of one kind have equal facts, except those that
+ * differ from rank to rank (such as the UUID of a GPU). */
 export const kindsOf = (run) => run.system?.kinds ?? [];
 
-/** Returns the size of the machine: "8 nodes \u00d7 8 GPUs". */
+/** Returns the size of the machine as text: "8 nodes \u00d7 8 GPUs". */
 function shape(run) {
   const perNode = run.ranks / run.nodes;
   const shares = () => run.points.some((point) => point.labels.includes("shared-gpu"));
@@ -126,13 +139,14 @@ export function hostsText(kinds, most = 3) {
   return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");
 }
 
-/** Returns the device's driver and libraries, without its model, which is already in the title. */
+/** Returns the description of the device without the name of its model, which is already in the
+ * title. */
 function driver(run, model) {
   const detail = run.system?.device_detail ?? "";
   return model && detail.startsWith(model) ? detail.slice(model.length).replace(/^[,\s]+/, "") : detail;
 }
 
-/** Returns the machine of a run in words: {title, details[]}. */
+/** Describes the machine of a run in words, as {title, details}; `details` is a list. */
 export function machineOf(run) {
   const kinds = kindsOf(run);
   const model = models(run);
@@ -162,7 +176,8 @@ export function periodText(first, last) {
   return day === lastDay ? `${day} ${time} to ${lastTime} UTC` : `${day} to ${lastDay}`;
 }
 
-/** Returns the source of saved pictures: "2 nodes \u00d7 8 GPUs, H100 \u00b7 2026-11-21 23:36 UTC \u00b7 run.h5". */
+/** Returns the line of saved pictures that says where their numbers come from: "2 nodes \u00d7 8
+ * GPUs, H100 \u00b7 2026-11-21 23:36 UTC \u00b7 run.h5". */
 export function sourceText() {
   const { report, compare, prediction } = data;
   if (prediction) return dotted(prediction.machine, `predicted from ${prediction.source}`);

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes elements without markup: text from run files is only ever inserted as text.
+// Makes elements of the page. Text from run files is inserted as text only, never as markup.
 
-/** Makes an element. `attributes` become attributes, except `on`, which maps events to listeners. `children` are elements, texts
- * or arrays of them; null and undefined are skipped. */
+/** Makes an element. The entries of `attributes` become attributes, except `on`, which maps events
+ * to listeners. `children` are elements, texts, or arrays of these; null and undefined are
+ * skipped. */
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -19,13 +20,15 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
-/** True on a telephone, and for a chart beside another one on a small screen; the width is in pixels. */
+/** True if a width in pixels is that of a telephone; a chart beside another one on a small screen
+ * may be as narrow. */
 export const isNarrow = (width = window.innerWidth) => width < 520;
-/** Makes a button without a frame; the listener gets the event. */
+/** Makes a button without a frame. The listener `click` gets the event. */
 export const button = (text, click, attributes = {}) =>
   el("button", { type: "button", class: "quiet", on: { click }, ...attributes }, text);
 
-/** Makes a button that copies the text from `content`, and then shows "copied" for a while. */
+/** Makes a button with this text that copies the text that content() returns, and then shows
+ * "copied" for 1.5 s. */
 export function copyButton(text, content) {
   const made = button(text, async () => {
     await copyText(content());
@@ -35,7 +38,7 @@ export function copyButton(text, content) {
   return made;
 }
 
-/** Offers the reader a file to save. */
+/** Offers the reader a file to save, with this name, MIME type and content. */
 export function download(name, type, content) {
   const url = URL.createObjectURL(new Blob([content], { type }));
   const link = el("a", { href: url, download: name });
@@ -45,7 +48,8 @@ export function download(name, type, content) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Copies text to the clipboard, even if the browser does not let the page use its clipboard API, as for a page opened from disk. */
+/** Copies text to the clipboard. If the browser does not let the page use the clipboard API, as for
+ * a page opened from disk, it copies from a temporary text field. */
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

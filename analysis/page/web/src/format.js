@@ -12,17 +12,18 @@ const binary = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, 
 /** True for a finite number; unknown values are null. */
 export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
-/** Returns three significant digits, without an exponent. */
+/** Formats a value of less than 1000 with three significant digits, without an exponent. */
 function digits(value) {
   const size = Math.abs(value);
   if (size >= 100 || value === 0) return value.toFixed(0);
   return size >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-/** Returns the largest factor, with its unit, that the rounded value reaches. */
+/** Returns the first entry of `factors` ([factor, unit], largest first) whose factor the value
+ * reaches when rounded. */
 const factorOf = (value, factors) => factors.find(([least]) => Math.abs(value) >= least * 0.9995);
 
-/** Formats a value with a prefix: 12.3e6, "B/s" -> "12.3 MB/s". */
+/** Formats a value with an SI prefix: 12.3e6, "B/s" -> "12.3 MB/s". */
 export function si(value, unit = "") {
   if (!known(value)) return missing;
   const [factor, prefix] = value === 0 ? [1, ""] : factorOf(value, prefixes) ?? prefixes.at(-1);
@@ -35,7 +36,8 @@ export const flops = (value) => si(value, "FLOP/s");
 /** Formats a ratio: 0.253 -> "25.3%". */
 export const percent = (value, places = 1) => (known(value) ? `${(100 * value).toFixed(places)}%` : missing);
 
-/** Returns bytes as text: powers of two in KiB, MiB, GiB, all others in decimal units. */
+/** Formats a number of bytes: whole numbers of MiB, GiB, ... in these units, all others in decimal
+ * units. */
 export function bytes(value) {
   if (!known(value)) return missing;
   if (Number.isInteger(value) && Math.abs(value) < 1024) return `${value} B`;
@@ -43,7 +45,7 @@ export function bytes(value) {
   return whole ? `${value / whole[0]} ${whole[1]}` : si(value, "B");
 }
 
-/** Returns a size of memory in powers of two with three digits: "1.96 TiB". */
+/** Formats a size of memory in KiB, MiB, ... with three significant digits: "1.96 TiB". */
 export function memory(value) {
   if (!known(value)) return missing;
   const [factor, unit] = factorOf(value, binary) ?? [1, "B"];
@@ -52,8 +54,9 @@ export function memory(value) {
 
 export const fixed = (value, places = 2) => (known(value) ? value.toFixed(places) : missing);
 
-/** The forms of values: `text` formats a value, `unit` is that of a number that is copied, `number` false means words, and `look` is
- * the class of a cell. Metrics of other forms are numbers with a prefix and their unit. */
+/** The forms of values in tables. `text` formats a value, `unit` is the unit of a number in copied
+ * CSV, `number: false` means words, and `look` is the CSS class of a cell. All other forms are
+ * numbers with an SI prefix and the metric's unit. */
 const forms = {
   text: { number: false },
   nowrap: { number: false, look: "nowrap" },
@@ -67,31 +70,31 @@ const forms = {
   seconds: { text: seconds, unit: "s" },
   bytes: { text: memory, unit: "B" },
 };
-/** Returns the form of a metric's values. */
+/** Returns the entry of `forms` for a metric's values. */
 export const formOf = ({ form = "text", unit }) => forms[form] ?? { text: (value) => si(value, unit), unit };
 
-/** Returns [lower, upper] of a figure; null if it has no interval. */
+/** Returns [lower, upper] of an object with an interval; null if it has none. */
 export const endsOf = ({ lower, upper }) => (known(lower) && known(upper) ? [lower, upper] : null);
 
 /** Formats a count: 1, "rank" -> "1 rank"; 4, "rank" -> "4 ranks". */
 export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-/** Returns "64 ranks", "1 rank" */
+/** Formats a rank count: "64 ranks", "1 rank". */
 export const rankCount = (ranks) => counted(ranks, "rank");
-/** Returns "2, 4 ranks" */
+/** Formats several rank counts: "2, 4 ranks". */
 export const ranksText = (ranks) => (ranks.length === 1 ? rankCount(ranks[0]) : `${ranks.join(", ")} ranks`);
-/** Returns the axes of a mesh: "dp=4,tp=2"; `alone` for a single rank. */
+/** Returns the axes of a mesh with several ranks: "dp=4,tp=2"; `alone` for a single rank. */
 export const meshText = (mesh, alone = "1") =>
   Object.entries(mesh ?? {}).filter(([, extent]) => extent > 1).map(([axis, extent]) => `${axis}=${extent}`).join(",") || alone;
-/** Returns a percentage that has its sign also if it is positive: "+1.2%". */
+/** Formats a ratio as a percentage that has its sign even if it is positive: "+1.2%". */
 export const signedPercent = (value, places = 1) => (known(value) && value > 0 ? "+" : "") + percent(value, places);
-/** Returns "ok", or the status with its reason. */
+/** Returns "ok", or the status and its reason. */
 export const statusText = ({ status, reason }) => (status === "ok" ? "ok" : `${status}: ${reason ?? ""}`);
 /** Joins the parts that are not empty. */
 export const joined = (parts, by = ", ") => parts.filter(Boolean).join(by);
 /** Joins the lines of a tooltip that are not empty. */
 export const lined = (...lines) => joined(lines, "\n");
-/** Joins facts on one line. */
+/** Joins facts to one line with dots between them; leaves out those that are empty. */
 export const dotted = (...facts) => joined(facts, " \u00b7 ");
-/** Returns the first values and the number of the others: "a, b and 3 more". */
+/** Lists the first `most` values and the number of the others: "a, b and 3 more". */
 export const listed = (values, most = 6) =>
   values.slice(0, most).join(", ") + (values.length > most ? ` and ${values.length - most} more` : "");

@@ -8,7 +8,7 @@ export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
 /** Returns the distinct values in their order, without missing ones. */
 export const distinctOf = (values) => [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
 
-/** Returns the median of the known values; null without any. */
+/** Returns the median of the known values; null if no value is known. */
 export function median(values) {
   const sorted = values.filter(known).sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -16,7 +16,8 @@ export function median(values) {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Returns the items in groups by a key, as a Map in the order in which keys are first seen. */
+/** Groups the items by their keys; returns a Map from key to items, in the order in which keys
+ * first occur. */
 export function groupBy(items, keyOf) {
   const groups = new Map();
   for (const item of items) {
@@ -27,6 +28,6 @@ export function groupBy(items, keyOf) {
   return groups;
 }
 
-/** Returns the item with the largest `value`, the first of several; undefined if no value is known. */
+/** Returns the first of the items with the largest `value`; undefined if no value is known. */
 export const largestBy = (items, value) =>
   items.filter((item) => known(value(item))).reduce((best, item) => (best && value(best) >= value(item) ? best : item), undefined);

@@ -25,10 +25,10 @@ import { collectivesBlocks, gemmBlocks, inferenceBlocks, memoryBlocks, overlapBl
 import { devicesBlocks, stepsBlocks } from "./sections/steps.js";
 import { timelineBlocks } from "./sections/timeline.js";
 
-/** The sections of each kind of page, in order; a section whose blocks have nothing to show is left
- * out. `blocks` makes them from what `sources` returns for the kind; `title` is in the list of
- * sections, and `heading` replaces a title that is too short for the section; `quiet` hides the
- * heading; `look` is the class of the content. */
+/** The sections of each kind of page, in order; a section with nothing to show is left out.
+ * `blocks` makes a section's blocks from the result of `sources` for this kind of page. `title` is
+ * in the list of sections. `heading` is the section's heading if the title is too short for that.
+ * `quiet` hides the heading. `look` is the CSS class of the content. */
 const sections = {
   report: [
     { id: "overview", title: "Overview", blocks: overviewBlocks, quiet: true },
@@ -73,7 +73,7 @@ const sections = {
   ],
 };
 
-/** Returns the title of the page of a report: "Isoscale: dp, tp on 64 ranks". */
+/** Returns the title of a report's page: "Isoscale: dp, tp on 64 ranks". */
 function titleOf({ runs }) {
   const measured = (run) => (run.curves.length > 0 ? run.points.filter((point) => point.efficiency !== null) : run.points);
   const workloads = distinctOf(runs.flatMap(measured).map((point) => point.workload));
@@ -81,7 +81,7 @@ function titleOf({ runs }) {
   return `Isoscale: ${workloads.slice(0, 4).join(", ") || "report"} on ${rankCount(ranks)}`;
 }
 
-/** Returns the title of the page of a comparison: "Isoscale: A vs B, dp, pp on 64 ranks". */
+/** Returns the title of a comparison's page: "Isoscale: A vs B, dp, pp on 64 ranks". */
 function titleOfComparison({ sides, curves: compared }) {
   const has = (side, ranks) => side.points.some((point) => point.ranks === ranks);
   // A comparison covers only the rank counts that all sides of a curve have.
@@ -92,9 +92,10 @@ function titleOfComparison({ sides, curves: compared }) {
   return `Isoscale: ${sides.map((side) => side.name).join(" vs ")}${what}`;
 }
 
-/** The data of each kind of page, with its title: runs of the JSON report, curves (data.js), and points of micro-benchmarks {run,
- * point}; a comparison as compare --format json writes it, with short names of its curves; an index; a prediction as predict
- * --format json writes it, with its curves (sections/predict.js). */
+/** The data of each kind of page, with the page's title. report: runs of the JSON report, curves
+ * (data.js), and the points of micro-benchmarks as {run, point}. compare: the JSON of compare
+ * --format json, and short names of its curves. index: the JSON of an index. predict: the JSON of
+ * predict --format json, and its curves (sections/predict.js). */
 const sources = {
   report: ({ report }) => ({ runs: report.runs, curves: curves(), micro: benches(), title: titleOf(report) }),
   compare: ({ compare }) =>
@@ -106,7 +107,8 @@ const sources = {
   },
 };
 
-/** Makes a section; an error replaces a section that cannot be drawn, and the others are kept. */
+/** Makes a section. If it cannot be drawn, an error message takes its place, so that the other
+ * sections are still shown. */
 function made({ blocks, heading, look, ...section }, i, from) {
   try {
     const element = content(blocks(from) || [], look);
@@ -123,7 +125,7 @@ const themeButton = () => button("colours: auto", ({ currentTarget: pressed }) =
 function links(shown) {
   const byId = new Map(shown.map(({ id, title }) => [id, el("a", { href: `#${id}` }, title)]));
   const nav = el("nav", { "aria-label": "sections", tabindex: -1 }, [...byId.values()]);
-  // The link to the section below the header is marked and kept in view.
+  // The link to the section that is just below the page's header is marked and kept in view.
   const seen = new Set();
   const mark = () => {
     const current = shown.find(({ id }) => seen.has(id))?.id;
@@ -145,7 +147,7 @@ function links(shown) {
 const notesOf = ({ notes = [] }) => (notes.length === 0 ? null : el("section", { id: "notes", "aria-label": "notes" },
   el("h3", {}, "Left out of this page"), el("ul", {}, notes.map((text) => el("li", { class: "note" }, text)))));
 
-/** Shows the element that the address names, and opens it if it is closed. */
+/** Shows the element that the page's address names, and opens it if it is folded. */
 function follow() {
   const target = document.getElementById(sectionInAddress());
   if (!target) return;
@@ -167,11 +169,11 @@ function build() {
     el("footer", {}, notesOf(data), note(`Written by Isoscale ${data.isoscale_version}.`)),
   );
   watch();
-  // The browser looked for the anchor before the element existed, so the address is followed again.
+  // The browser looked for the element in the address before it existed, so this is done again.
   follow();
   window.addEventListener("hashchange", follow);
 }
 
 build();
-// Scripts can use this object: isoscale.charts.efficiency.instance is an ECharts instance once the chart is drawn.
+// For scripts: isoscale.charts.efficiency.instance is an ECharts instance once the chart is drawn.
 window.isoscale = { charts, data, drawAll };

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the series of charts: lines with their intervals, and charts of lines, also over rank counts.
+// Makes the series of charts (lines with their intervals), and descriptions of whole charts of
+// lines, such as lines over rank counts.
 import { endsOf, formOf, joined, known, lined, meshText, percent, seconds } from "./format.js";
 import { metricsOf } from "./table.js";
 
-/** The symbols of series, all filled: hollow symbols mark points with labels. */
+/** The symbols of series. They are all filled, since hollow symbols mark points with labels. */
 const symbols = [
   "circle", "rect", "triangle", "diamond",
   "path://M0,0L10,0L5,10Z", // a triangle on its tip
@@ -13,7 +14,8 @@ const symbols = [
   "path://M5,0L6.5,3.4L10,3.8L7.4,6.3L8.1,10L5,8.1L1.9,10L2.6,6.3L0,3.8L3.5,3.4Z", // a star
 ];
 
-/** Returns black or white, whichever is easier to read on a colour (relative luminance of WCAG 2). */
+/** Returns black or white, whichever is easier to read on the colour `hex` (by the relative
+ * luminance of WCAG 2). */
 export function ink(hex) {
   const channel = (at) => {
     const value = parseInt(hex.slice(at, at + 2), 16) / 255;
@@ -25,33 +27,39 @@ export function ink(hex) {
 /** Returns the colour of the i-th series. */
 export const colourOf = (colours, i) => colours.series[i % colours.series.length];
 /** Returns the style of a hollow symbol, which marks a point that is doubtful, extrapolated, or
- * measured by a single launch. */
+ * measured by one launch only. */
 export const hollow = (colours, colour) => ({ color: colours.background, borderColor: colour, borderWidth: 2 });
-/** Draws a line at each of these values of an axis: [{yAxis | xAxis, label, lineStyle}]. */
+/** Draws straight lines across a chart, at values of its axes: `data` is [{yAxis or xAxis, label,
+ * lineStyle}]. */
 export const markLine = (data, own = {}) => ({ silent: true, precision: 12, symbol: "none", label: { show: false }, data, ...own });
-/** The tooltip of all series at one place of the x axis. */
+/** The settings for one tooltip about all series at one place of the x axis. */
 export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };
-/** Makes the switch between the scales of the axis of values, of which `choices` are "log" and "linear". */
+/** Makes the switch for the scale of the axis of values; `choices` are "log" and "linear", the
+ * default first. */
 export const scales = (...choices) => ({ name: "y", label: "values", choices });
-/** Formats a share for an axis: with tenths only if it is not a whole percent, so that labels of a narrow axis differ. */
+/** Formats a share for an axis. It has tenths of a percent only if it is not a whole percent, so
+ * that the labels of a small range differ. */
 export const axisPercent = (value) => percent(value, Math.abs(100 * value - Math.round(100 * value)) > 0.005 ? 1 : 0);
-/** Returns the title and the formats of a chart of a metric of points. */
+/** Returns the title of a chart of the point metric `key`, and the functions that format its
+ * values. */
 export function viewOf(key) {
   const metric = metricsOf("point")[key];
   const { heading: [first, ...rest], form } = metric;
   return { title: first.toUpperCase() + rest.join(""), text: formOf(metric).text, ...(form === "share" ? { axis: axisPercent } : {}) };
 }
-/** Returns the line of a tooltip about a time {median or value, lower, upper}: "step 1.23 ms (95%: 1.2 ms to 1.3 ms)". */
+/** Returns a tooltip's line about a time, {median or value, lower, upper}: "step 1.23 ms (95%: 1.2
+ * ms to 1.3 ms)". */
 export const timeTip = (what, { median, value = median, lower, upper }, sure = "95%") =>
   `${what} ${seconds(value)}${lower && upper ? ` (${sure}: ${seconds(lower)} to ${seconds(upper)})` : ""}`;
-/** Returns the line of a tooltip about the mesh: "mesh dp=4,tp=2"; "" for a single rank. */
+/** Returns a tooltip's line about a mesh: "mesh dp=4,tp=2"; "" for a single rank. */
 export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
-/** Returns the lines of a tooltip about a point: its step time with the interval, its mesh, and its labels. */
+/** Returns a tooltip's lines about a point: its step time with the interval, its mesh, and its
+ * labels. */
 export const pointTip = ({ step_time: time, mesh, labels = [] }, sure) =>
   lined(known(time?.median ?? time?.value) && timeTip("step", time, sure), meshTip(mesh), joined(labels));
 
-/** Draws 95% intervals, with an arrow where one leaves the picture. Items are [x, lower, upper], or, if they lie `across`,
- * [lower, y, upper]. */
+/** Draws 95% intervals as lines, with an arrow where an interval leaves the picture. An item is [x,
+ * lower, upper], or, if the intervals lie `across` (along the x axis), [lower, y, upper]. */
 export function whiskers(name, colour, items, across = false) {
   const [low, place, high] = across ? [0, 1, 2] : [1, 0, 2];
   const style = { stroke: colour, lineWidth: 1.5, opacity: 0.8 };
@@ -64,7 +72,7 @@ export function whiskers(name, colour, items, across = false) {
       const [from, middle] = coord(low);
       const [to] = coord(high);
       const [first, last] = across ? [area.x, area.x + area.width] : [area.y + area.height, area.y];
-      // A logarithmic axis cannot show values that are not above 0.
+      // A bound of 0 or less has no place on a logarithmic axis; its line then ends at the edge.
       const within = (at, otherwise) =>
         (Number.isFinite(at) ? Math.min(Math.max(at, Math.min(first, last)), Math.max(first, last)) : otherwise);
       const point = (along, off) => (across ? [along, middle + off] : [middle + off, along]);
@@ -78,14 +86,17 @@ export function whiskers(name, colour, items, across = false) {
   };
 }
 
-/** Draws the intervals of a line as one area behind it, within the picture. Items are [x, lower, upper], from left to right. */
+/** Draws the intervals of a line as one area behind it, cut at the edges of the picture. An item is
+ * [x, lower, upper]; items are in the order of x. */
 function band(name, colour, items) {
   return {
     type: "custom", name, data: items, encode: { x: 0, y: [1, 2] }, silent: true, clip: true, itemStyle: { color: colour }, z: 0,
     renderItem(of, api) {
-      if (of.dataIndex > 0) return null; // one item draws the whole area, without seams
+      // The first item draws the whole area, so that it has no seams.
+      if (of.dataIndex > 0) return null;
       const edge = (at) => items.map((item) => api.coord([item[0], item[at]]));
-      // A logarithmic axis cannot show values that are not above 0.
+      // A bound of 0 or less has no place on a logarithmic axis; the area then reaches the lower
+      // edge.
       const floor = of.coordSys.y + of.coordSys.height;
       const points = [...edge(2), ...edge(1).reverse()].map(([x, y]) => [x, Number.isFinite(y) ? y : floor]);
       return { type: "polygon", shape: { points }, style: { fill: colour, opacity: 0.16 } };
@@ -93,8 +104,8 @@ function band(name, colour, items) {
   };
 }
 
-/** Makes the i-th line of a chart. An item is [x, y] or {x, y, isHollow, ...}, whose other properties stay in the data for
- * tooltips. */
+/** Makes the i-th line of a chart. An item is [x, y], or {x, y, isHollow, ...}, whose further
+ * properties are kept for tooltips. */
 export function lineOf(name, i, colours, items, { stroke = {}, ...own } = {}) {
   const colour = colourOf(colours, i);
   return {
@@ -109,7 +120,7 @@ export function lineOf(name, i, colours, items, { stroke = {}, ...own } = {}) {
   };
 }
 
-/** Draws the intervals of a line's items; none if it has none. */
+/** Draws the intervals of a line's items; returns [] if no item has one. */
 function intervalsOf({ name, items, isBare }, colour, { across, hasBands }) {
   const sure = isBare ? [] : items.filter((item) => item.interval);
   if (sure.length === 0) return [];
@@ -117,11 +128,13 @@ function intervalsOf({ name, items, isBare }, colour, { across, hasBands }) {
   return [hasBands && drawn.length > 1 ? band(name, colour, drawn) : whiskers(name, colour, drawn, across)];
 }
 
-/** Describes a chart of lines. It takes a chart's description (chart.js) without `option`, and lines: [{name, items, i, isBare,
- * ...own settings of lineOf()}], or a function of the colours and the state that returns them; `interval` of an item is [lower,
- * upper], which is drawn unless the line `isBare`; x and y: axes, or functions of the state that return them; tip(item, state):
- * text of a tooltip; scales: whether values are "log" or "linear", the first choice first; across: intervals lie along the x
- * axis; hasBands: intervals are areas. */
+/** Describes a chart of lines. It takes a chart's description (chart.js) without `option`, and the
+ * following. lines: [{name, items, i, isBare, ...settings for lineOf()}], or a function of the
+ * colours and the state that returns them; `interval` of an item is [lower, upper], which is drawn
+ * unless the line `isBare`. x and y: axes, or functions of the state that return them. tip(item,
+ * state): the text of a tooltip. scales: the choices "log" and "linear" for the axis of values,
+ * the default first. across: intervals lie along the x axis. hasBands: intervals are drawn as
+ * areas. */
 export function linesChart({ lines, x, y, tip, scales: choices, switches = [], zoom = true, grid, across = false, hasBands = false, ...spec }) {
   const of = (given, ...how) => (typeof given === "function" ? given(...how) : given);
   return {
@@ -142,8 +155,8 @@ export function linesChart({ lines, x, y, tip, scales: choices, switches = [], z
   };
 }
 
-/** Returns the upper end of an axis that shows `values` well even if some `intervals` ([lower, upper]) reach beyond it; undefined
- * if all intervals fit. */
+/** Returns the upper end of an axis that is chosen for `values`, so that wide `intervals` ([lower,
+ * upper]) do not compress the lines; undefined if all intervals fit. */
 function endOf(values, intervals, isLog) {
   const most = 1.15 * Math.max(...values);
   const widest = Math.max(...intervals.map(([, upper]) => upper));
@@ -153,16 +166,18 @@ function endOf(values, intervals, isLog) {
   return Math.round((Math.ceil(most / step - 1e-9) * step) / step) * step;
 }
 
-/** Returns the lower end of a logarithmic axis if an interval reaches below half of the least value; else undefined. */
+/** Returns the lower end of a logarithmic axis if some interval reaches below half of the smallest
+ * positive value; otherwise undefined. */
 function beginOf(values, intervals) {
   const least = Math.min(...values.filter((value) => value > 0));
   const lowest = Math.min(...intervals.map(([lower]) => lower));
   return lowest < least / 2 && Number.isFinite(least) ? 2 ** Math.floor(Math.log2(least / 2)) : undefined;
 }
 
-const mostNamed = 12; // rank counts that all get a label
+const mostNamed = 12; // limit on rank counts that all get a label
 
-/** Makes the axis of rank counts; all of them have labels if they are few. */
+/** Makes the axis of rank counts. On a logarithmic axis, all rank counts have labels if they are
+ * few. */
 function ranksAxis(ranks, scale) {
   const isLog = scale === "log" && ranks.length > 1;
   const named = isLog && ranks.length <= mostNamed;
@@ -172,11 +187,14 @@ function ranksAxis(ranks, scale) {
   };
 }
 
-/** Describes a chart of lines over rank counts with their intervals. It takes a description for linesChart() with these
- * differences: lines: [{name, points, stroke, i}], or a function of the state that returns them; figure(point, state): {value,
- * lower, upper}; points without a value are left out; isHollow(point); tipOf(point): what follows the value in a
- * tooltip, else pointTip(); measured: points {x, y, tip} that no line joins, drawn as diamonds; ideal: (ranks) => value; text: (value, state)
- * => string; axis: the same for the axis; sure: "95%" or "90%"; yAxis: own settings of the axis of values. */
+/** Describes a chart of lines over rank counts, with their intervals. It takes a description for
+ * linesChart() with these differences. lines: [{name, points, stroke, i}], or a function of the
+ * state that returns them. figure(point, state) returns {value, lower, upper}; points without a
+ * value are left out. isHollow(point): true for a hollow symbol. tipOf(point): the text after the
+ * value in a tooltip; the default is pointTip(). measured: points {x, y, tip} that are drawn as
+ * diamonds, without a line. ideal(ranks) returns the value of the ideal line. text(value, state)
+ * formats values, and `axis` does so for the axis. sure: "95%" or "90%". yAxis: settings of the
+ * axis of values. */
 export function overRanks({
   lines, figure, isHollow, tipOf = (point) => pointTip(point), measured = [], ideal, text, axis = text, sure = "95%", yAxis = {},
   switches = [], ...spec

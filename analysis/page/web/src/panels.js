@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the small elements that first screens share: facts, panels, cards, bars, lists of causes and of warnings.
+// Makes the small elements that the first screens of pages share: facts, panels, cards, bars, and
+// lists of causes and warnings.
 import { meaning, partOfCause } from "./causes.js";
 import { el } from "./dom.js";
 import { percent, rankCount } from "./format.js";
 
-/** Makes a fact of the first screen: its name, the fact in large type, details in small type. */
+/** Makes a fact of the first screen: its name, the text `title` in large type, and details in small
+ * type. */
 export const fact = (name, title, ...details) => el("div", { class: "fact" }, el("dt", {}, name),
   el("dd", {}, el("b", {}, title)), details.filter(Boolean).map((text) => el("dd", { class: "note" }, text)));
 
-/** Makes a panel; its heading has a link named `more` to the section `target`. */
+/** Makes a panel. If there is a `target`, its heading has a link to that section, with the text
+ * `more`. */
 export const panel = (title, target, more, ...inside) => el("div", { class: "panel" },
   el("h3", {}, title, target ? el("a", { class: "more", href: `#${target}` }, more) : null), inside);
 
@@ -18,10 +21,10 @@ export const note = (text) => el("p", { class: "note" }, text);
 const folded = (summary, ...inside) => el("details", {}, el("summary", {}, summary), inside);
 export const thinBar = (look, share, element = "div") =>
   el(element, { class: "bar thin", "aria-hidden": "true" }, el("i", { class: look, style: `width:${100 * share}%` }));
-/** Returns a share with a decimal place if it is small. */
+/** Formats a share, with one decimal place if it is below 10%. */
 export const shareText = (value) => percent(value, value < 0.0995 ? 1 : 0);
 
-/** Makes an item of a list of causes; `scale` is the share that a full bar stands for. */
+/** Makes an item of a list of causes. A full bar stands for the share `scale`. */
 export const causeItem = ({ cause, share }, scale, ...where) => el("li", { class: "cause", title: meaning(cause) },
   el("b", { class: "big" }, shareText(share)),
   el("div", {}, el("div", {}, el("b", {}, cause), " of the step", where), thinBar(`part-${partOfCause(cause)}`, share / scale)));
@@ -30,7 +33,8 @@ const warningItem = ({ grave, text, target }) => el("li", { class: grave ? "bad"
   el("span", { class: "sign", "aria-hidden": "true" }, grave ? "\u2716" : "\u25b2"),
   target ? el("a", { href: `#${target}` }, text) : el("span", {}, text));
 
-/** Makes the panel of warnings {grave, text, target}, of which `most` are shown at first. */
+/** Makes the panel of warnings {grave, text, target}. The first `most` are shown, and the others
+ * are folded away. Without warnings it shows the text `none`. */
 export function warningsPanel(all, most, none) {
   if (all.length === 0) return panel("Warnings", null, "", el("p", { class: "good" }, none));
   const list = (some) => el("ul", { class: "plain lines" }, some.map(warningItem));
@@ -38,8 +42,8 @@ export function warningsPanel(all, most, none) {
   return panel(`Warnings: ${all.length}`, null, "", list(all.slice(0, most)), rest.length === 0 ? null : folded(`${rest.length} more`, list(rest)));
 }
 
-/** Makes a card: a name with its rank count, a value in large type with something beside it, lines in small type, and badges
- * {text, kind}. */
+/** Makes a card: a name with its rank count, a value in large type with `beside` next to it, lines
+ * in small type, and badges {text, kind}. */
 export function card({ title, full = null, ranks, value, beside = null, lines = [], bar = null, badges = [], look = "" }) {
   const name = el("h3", { title: full }, title);
   return el("article", { class: `card ${look}`.trim() },
@@ -49,17 +53,18 @@ export function card({ title, full = null, ranks, value, beside = null, lines = 
     el("p", { class: "badges" }, badges.map(({ text, kind }) => el("span", { class: `badge ${kind}` }, text))));
 }
 
-const few = 4; // up to this many cards are as large as the screen allows
+const few = 4; // limit on cards that are as large as the screen allows
 
-/** Makes a grid of cards; those after the first `most` are folded away under "5 more `rest`". */
+/** Makes a grid of cards. Those after the first `most` are folded away under a text such as "5
+ * more", followed by `rest`. */
 export function cardGrid(cards, most, rest) {
   const grid = el("div", { class: cards.length <= few ? "cards few" : "cards" }, cards.slice(0, most));
   const more = cards.slice(most);
   return [grid, more.length === 0 ? null : folded(`${more.length} more ${rest}`, el("div", { class: "cards" }, more))];
 }
 
-/** Draws an efficiency as a bar: the reached and the lost share of the ideal, and the interval. All bars of a page have the same
- * scale. */
+/** Draws an efficiency as a bar: the reached share of the ideal, the lost share, and the interval.
+ * `scale` is the efficiency at the bar's end; it is the same for all bars of a page. */
 export function efficiencyBar(efficiency, interval, scale) {
   const at = (value) => `${(100 * Math.min(value, scale)) / scale}%`;
   const piece = (look, style) => el("i", { class: look, style });

@@ -1,39 +1,44 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes tables of columns, which are metrics of the report or figures of the page itself. Tables sort by any column and can be
-// copied as CSV.
+// Makes tables. Their columns are metrics of the report or figures of the page itself. A reader can
+// sort a table by any column and copy it as CSV.
 import { data, ownOf } from "./data.js";
 import { copyButton, button, el } from "./dom.js";
 import { formOf, missing } from "./format.js";
 
-/** A column: title; about: a sentence on it; value(item): null = not known; csv: heading in the CSV, whose values have one unit;
- * text(value): the text of a cell; number: right-aligned; look: class of a cell that has a value, or a function of the value that
- * returns it. */
+/** A column has: title; about: a sentence that explains it; value(item): null if it is not known;
+ * csv: the heading in the CSV, with the unit that all values have there; text(value): the text of
+ * a cell; number: true for right-aligned; look: the CSS class of a cell that has a value, or a
+ * function of the value that returns it. */
 
-/** Makes a column; `form` and `unit` are those of its values, see formOf(). By default the title is the key of the value. */
+/** Makes a column. Its values have this form and unit, see formOf(). The default of `value` reads
+ * the key `title` of an item. */
 export function column(title, value = null, { form, unit, ...own } = {}) {
   const { number = true, unit: copied, text, look } = formOf({ form, unit });
   return { title, csv: copied ? `${title} / ${copied}` : title, value: value ?? ((item) => item[title]), number, text, look, ...own };
 }
 
-/** Returns the metrics of a table of the program (point, row, ...) by key: {heading, form, unit, sentence, shown}. */
+/** Returns the metrics of one of the program's tables ("point", "row", ...) by key, as {heading,
+ * form, unit, sentence, shown}. */
 export const metricsOf = (name) => data.metrics[name] ?? {};
 
-/** Explains metrics of a table in one sentence each. */
+/** Explains the metrics `keys` of one of the program's tables, in one sentence each. */
 export const legendOf = (name, ...keys) =>
   keys.map((key) => metricsOf(name)[key]).map(({ heading, sentence }) => `${heading}: ${sentence}.`).join(" ");
 
-/** Returns the number of an object with an interval, and any other value unchanged. */
+/** Returns the number in an object with an interval (its median or value); returns any other value
+ * unchanged. */
 const numberOf = (at) => (at?.median !== undefined ? at.median : at?.value !== undefined ? at.value : at);
 /** Returns the value at a path of keys: valueAt({time: {median: 2}}, "time.median") is 2. */
 const valueAt = (item, path) => path.split(".").reduce((at, key) => at?.[key], item);
 
-/** Makes a figure's column, and two for the bounds of its interval; `of` returns [value, lower, upper]. */
+/** Makes a column for a value and two for the bounds of its interval; `of` returns [value, lower,
+ * upper]. */
 export const ends = (title, of, how = {}) => [
   column(title, (item) => of(item)[0], how),
   ...["lower", "upper"].map((name, i) => ({ ...column(`${title}, ${name}`, (item) => of(item)[i + 1], how), title: name }))];
 
-/** Makes the columns that a text describes, see columns(). */
+/** Makes the columns that one word of a text names, in the form that columns() describes. */
 function described(metrics, text) {
   const [, name, given, interval, path = name] = /^(.+?)(?::([\w ]+))?(~)?(?:=(.+))?$/.exec(text);
   const metric = ownOf(metrics, name);
@@ -44,10 +49,13 @@ function described(metrics, text) {
     : column(title, (item) => numberOf(of(item)), how);
 }
 
-/** Makes columns from columns, from objects that map a heading to the function of its value, and from texts. In the text "curve,
- * ranks" each word is a metric of the table `of`, or a heading of the page's own, and the key of the value; "size=bytes" names
- * the key, or a path of keys, "launch:count" the form, and "time~" makes three columns from an object with a median or a value,
- * and with the bounds of its interval. "...=path" are the metrics that the program shows in such lists and that are not named. */
+/** Makes columns. A part is a column, a list of columns, an object that maps headings to functions
+ * of their values, or a text. In a text such as "curve, ranks", each word is the key of a value,
+ * and of a metric of the table `of` if there is one; else it is also the heading. "size=bytes"
+ * gives another key, or a path of keys, for the value. "launch:count" gives the form. "time~"
+ * makes three columns from an object with a median or a value, and with the bounds of its
+ * interval. "...=path" stands for the metrics that no text names and that the program marks as
+ * `shown`. */
 export function columns(of, ...parts) {
   const metrics = metricsOf(of);
   const texts = parts.filter((part) => typeof part === "string").flatMap((text) => text.split(", "));
@@ -63,10 +71,11 @@ export function columns(of, ...parts) {
   });
 }
 
-/** The column of a point's labels. */
+/** The column with the labels of a point. */
 export const labels = column("labels", (at) => at.labels.join(" "));
 
-/** Makes a CSV cell (RFC 4180). A cell that a spreadsheet would take for a formula begins with an apostrophe. */
+/** Makes a CSV cell (RFC 4180). An apostrophe is put before a text that a spreadsheet would take
+ * for a formula. */
 function csvCell(value) {
   if (value === null) return "";
   let text = String(value);
@@ -74,9 +83,9 @@ function csvCell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Writes columns and rows as CSV, with the unformatted values. */
+/** Writes a heading for each column, and the rows, as CSV with unformatted values. */
 const csv = (shown, rows) => [shown.map((at) => at.csv ?? at.title), ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
-const longText = 28; // characters
+const longText = 28; // characters of a text that gets a wide column
 
 function compare(a, b) {
   if (a === null || b === null) return (a === null) - (b === null);
@@ -87,14 +96,14 @@ function compare(a, b) {
 function cell({ title, text = String, look, number }, value, stacks) {
   const shown = value === null ? missing : text(value);
   const own = value === null ? "none" : typeof look === "function" ? look(value) : look;
-  // Long texts get a wide column; the table is then scrolled instead of wrapped at every word.
+  // A long text gets a wide column. The table is then scrolled, instead of wrapped at every word.
   const long = !number && shown.length > longText ? "long" : null;
   const classes = [number ? "number" : null, own, long].filter(Boolean).join(" ") || null;
   return el("td", { class: classes, "data-title": stacks ? title : null }, shown);
 }
 
-/** Makes a table of columns and items, its rows. most: rows shown at first; stacks: in a narrow window a row becomes a block of
- * named lines. */
+/** Makes a table with a row for each item. most: number of rows that are shown at first. stacks: in
+ * a narrow window, a row becomes a block of lines with the columns' names. */
 export function table({ columns: shown, items, caption = "", id, most = 200, stacks = false }) {
   const rows = items.map((item) => shown.map((at) => at.value(item) ?? null));
   let order = [...rows];

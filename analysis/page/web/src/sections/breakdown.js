@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the parts of a step as stacked bars, with the communication that computation hid beside them: the activity of ranks in a
-// traced step, by rank count and by place in the step.
+// Shows the parts of traced steps (mean over ranks) as stacked bars: by rank count, and by phase,
+// mesh axis or layer. Communication that computation hides is a bar beside the others.
 import {
   columns, ink, joined, known, labels, largest, launchesText, lined, metricsOf, mostBeside, oneOf, partNames,
   percent, pointTip, seconds, tipOfAll, unsound,
@@ -10,12 +10,13 @@ import {
 const { heading: hidden } = metricsOf("point").hidden_communication;
 const share = "share";
 
-/** A bar: name; parts: seconds by the name of a part; hidden: seconds of hidden communication, or null; whole: seconds; note:
- * below the name; tip: the last lines of its tooltip. */
+/** A bar of the charts below, which comments call a Bar, has: name; parts: seconds by the name of a
+ * part; hidden: seconds of hidden communication, or null; whole: seconds of the whole bar; note: a
+ * text below the name; tip: the last lines of its tooltip. */
 
-// The smallest share of the longest bar that has room for a number.
+// A part gets a number if it is at least this share of the longest bar, so that there is room.
 const leastLabelled = 0.065;
-// The smallest share of a bar that is drawn; only the table has smaller parts, which would be invisible.
+// A part is drawn if it is at least this share of its bar; the table has smaller parts, too.
 const least = 0.0005;
 
 function seriesOf(bars, colours, { isShare, labelled, isNarrow, across }) {
@@ -44,14 +45,16 @@ function tipOf(bar) {
     ...partNames.map((name) => line(name, bar.parts?.[name])), line(hidden, bar.hidden), bar.tip);
 }
 
-/** The columns of a table for the parts, all in seconds; its items are bars. */
+/** The columns of a table for the parts of bars, all in seconds; the items of the table are
+ * bars. */
 export const partColumns = columns("part", ...partNames.map((name) => `${name}=parts.${name}`), `${hidden}:seconds=hidden`);
 
-/** Describes a chart of bars; its table has a row for each of `items`, or else for each bar. It
- * takes a chart's description without `option`, and bars: Bar[], or a function of the state that
- * returns them; unit: "share" of each bar's whole or "seconds", which a switch changes unless it
- * `isFixed`; across: bars are horizontal; axis: name of the bars' axis; labelled: (bars, state,
- * isNarrow) => whether parts have numbers. */
+/** Describes a chart of bars. It takes a chart's description without `option`, and the following.
+ * bars: Bar[], or a function of the state that returns them. numbers: columns of the chart's
+ * table, which has a row for each of `items`, or else for each bar. unit: "share" of each bar's
+ * whole, or "seconds"; a switch changes it unless `isFixed`. across: bars are horizontal. axis:
+ * the name of the axis along which bars are lined up. labelled(bars, state, isNarrow): true if
+ * parts have numbers. */
 export function partsChart({ bars, numbers, items, unit = share, isFixed = false, across = false, axis, switches = [],
   labelled = (all, _, isNarrow) => across || all.length <= (isNarrow ? 4 : 10), ...spec }) {
   const shown = (state) => (typeof bars === "function" ? bars(state) : bars);
@@ -93,7 +96,7 @@ const barsOf = (curve) => curve.points.filter(isTraced).map((point) => barOf(cur
 const stepNumbers = columns("point", "curve, ranks, traced_step=whole", partColumns,
   ...["communication_ratio", "schedule_bubble", "traced_steps"].map((key) => `${key}=full.${key}`), labels);
 
-/** Describes the chart of all curves at their largest rank counts. */
+/** Describes the chart with a bar for each curve, at its largest traced rank count. */
 function allCurves(curves) {
   const points = curves.map((curve) => largest(curve.points.filter(isTraced)));
   return partsChart({
@@ -105,7 +108,8 @@ function allCurves(curves) {
   });
 }
 
-/** Describes the chart of one curve over rank counts; its table has the numbers of all curves. */
+/** Describes the chart of one curve over rank counts. Its table has `items`, the numbers of all
+ * curves. */
 function stepsOf(curve, index, items) {
   const points = curve.points.filter(isTraced);
   const incomplete = points.find((point) => point.full.breakdown_missing);
@@ -118,13 +122,15 @@ function stepsOf(curve, index, items) {
 
 const sum = (parts) => Object.entries(parts).reduce((total, [name, value]) => total + (name.startsWith("hidden_") ? 0 : value ?? 0), 0);
 
-/** Returns a bar for each place of a step, by phase, mesh axis or layer. */
+/** Returns a bar for each phase, mesh axis or layer of a point's step; `by` says for which of
+ * these. */
 const placesOf = (point, by) => Object.entries(point.full.breakdown_by?.[by] ?? {}).map(([place, parts]) => ({
   name: by === "layer" && /^\d+$/.test(place) ? `layer ${place}` : place.replaceAll("_", " "),
   ranks: point.ranks, by, place, parts, hidden: parts.hidden_communication, whole: sum(parts), tip: pointTip(point),
 }));
 
-/** Describes the chart of the parts by place in the step (phase, mesh axis or layer), for one curve; null without places. */
+/** Describes the chart of the parts of a step by phase, mesh axis or layer, for one curve; null if
+ * the curve has no such data. */
 function places(curve, index) {
   const points = curve.points.filter((point) => isTraced(point) && point.full.breakdown_by);
   if (points.length === 0) return null;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the page of a comparison: the verdict first, then how far the compared sides differ, point by point, which causes make up
-// the difference, curves, and differences in setup.
+// Makes the page of a comparison: the verdict first, then the differences between the sides point
+// by point, the causes of the differences, curves, and differences in setup. A side is one or more
+// launches that are compared with those of other sides.
 import {
   axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, hollow, isNarrow, joined, known, labels,
   lined, listed, markLine, meshTip, metricsOf, missing, note, oneOf, overRanks, partOfCause, percent, periodText, pointTip,
@@ -28,7 +29,7 @@ const sidesList = ({ sides }) => el("dl", { class: "facts sides" }, sides.map(({
 
 const plain = new Set(["passed", "no difference shown"]);
 
-/** Returns the block that lists the findings, the largest losses first. */
+/** Returns the block that lists the points that are slower or faster, the largest losses first. */
 function findings({ differences }, names) {
   const told = differences.filter((at) => !plain.has(at.verdict)).sort((a, b) => a.throughput.ratio - b.throughput.ratio);
   if (told.length === 0) return { saying: "No point is shown to be slower or faster." };
@@ -37,8 +38,9 @@ function findings({ differences }, names) {
   return { list: told.map(item), most: 6, rest: "more in the table" };
 }
 
-/** True if the interval contains the value. The value may lie outside, since it comes from medians
- * over launches and the interval from the launches themselves. */
+/** True if the interval contains the value, or is not known. The value may lie outside its
+ * interval, since it comes from medians over launches, and the interval from the launches
+ * themselves. */
 function holds({ lower, upper }, value) {
   const rounding = 1e-9 * (1 + Math.abs(value));
   return !known(lower) || !known(value) || (value >= lower - rounding && value <= upper + rounding);
@@ -73,7 +75,7 @@ export function verdictBlocks({ compare, names }) {
     { table: verdictTable(compare, names) }];
 }
 
-/** The rates relative to the machine's limits: {heading, form} by key. */
+/** The metrics for rates relative to the machine's limits, by key: {heading, form, ...}. */
 const normalised = metricsOf("rate");
 const limitOf = ({ normalised: at }, name) => at[name].against ?? at[name].missing;
 
@@ -83,14 +85,15 @@ const numbers = columns("point", "side, ranks, nodes, launches:count=launches.le
     columns("", `per ${name}:${form}=normalised.${name}.value`, { [`${name} is`]: (point) => limitOf(point, name) })),
   labels, { unlike: ({ marks }) => marks.join(", ") });
 
-/** The figure of a point in each chart of a curve, by the key of its metric. */
+/** For each chart of a curve, by its metric's key: a function that returns the value of a point. */
 const figures = {
   efficiency: (point) => point.efficiency, throughput: (point) => rateOf(point.throughput.value, point.step_time),
 };
 
 const isMarked = (point) => point.labels.length + point.marks.length > 0;
 
-/** Describes a chart with a line for each side of a curve; its table has all numbers. */
+/** Describes a chart with a line for each side of a curve; the chart's table has all numbers of the
+ * curve. */
 const sidesChart = (curve, compare, spec) => overRanks({
   table: { columns: numbers, items: curve.sides.flatMap(({ side, points: own }) => own.map((point) => ({ side, ...point }))) },
   lines: curve.sides.map(({ side, points: own }) => {
@@ -115,7 +118,8 @@ function curveChart(curve, compare, name) {
   });
 }
 
-/** Shows rates relative to the machine's limits, or the reason why a limit is unknown. */
+/** Describes the chart of rates relative to the machine's limits; its note tells each limit, or why
+ * it is not known. */
 function normalisedChart(curve, compare) {
   const all = curve.sides.flatMap((side) => side.points);
   const present = Object.keys(normalised).filter((name) => all.some((point) => known(point.normalised[name].value)));
@@ -157,7 +161,8 @@ export function unlikeBlocks({ compare }) {
     ...list("Only on one side", only), ...list("Warnings", compare.warnings)];
 }
 
-/** Maps each verdict to its colour (choices.js) and symbol; other verdicts look like "one launch". */
+/** Maps each verdict to the name of a colour (choices.js) and a symbol. Other verdicts are drawn
+ * like "one launch". */
 const verdicts = {
   regression: ["bad", "diamond"], slower: ["bad", "diamond"], faster: ["good", "triangle"], passed: ["good", "circle"],
   "too noisy to tell": ["warn", "rect"], "one launch": ["ideal", "circle"],
@@ -165,8 +170,8 @@ const verdicts = {
 
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
-/** Makes the axis of rows. Each row is a difference: its ranks, its side if there are several, and in the first row of a curve
- * the curve's name. */
+/** Makes the axis of rows. Each row is a difference. Its label has the rank count, the side if
+ * there are several, and, in the first row of a curve, the curve's name. */
 function rowAxis(compare, names, differences) {
   const several = compare.sides.length > 2;
   const most = isNarrow() ? 12 : 30;
@@ -182,7 +187,7 @@ function rowAxis(compare, names, differences) {
 }
 
 const heightOf = (rows) => 100 + rows * (rows <= 24 ? 22 : 14);
-const edge = 0.02; // margin on each side of an axis, as a share of the values' range
+const edge = 0.02; // margin at each end of an axis, as a share of the range of values
 
 const sizes = {
   throughput: {
@@ -196,7 +201,8 @@ const sizes = {
   },
 };
 
-/** Draws vertical lines at a difference of zero, and at the largest loss that the gate allows. */
+/** Draws vertical lines at the difference zero and at the largest loss that the gate (--gate)
+ * allows. */
 const marks = (colours, gate) => markLine([
   { xAxis: 0, lineStyle: { color: colours.faint, type: "solid" } },
   ...(gate ? [{
@@ -214,13 +220,14 @@ const differenceColumns = (names) => columns("", identity(names),
   "verdict", column("p of a regression", (at) => at.p_regression, fine), column("p of passing", (at) => at.p_passed, fine),
   { unlike: (at) => at.marks.join(", ") });
 
-/** Returns the lines of a tooltip about the step times and the mesh of both points of a difference. */
+/** Returns a tooltip's lines about a difference: the step times of both points and their mesh. */
 function stepsTip({ curves }, { curve_index: curve, side, against, ranks }) {
   const pointOf = (name) => curves[curve].sides.find((at) => at.side === name).points.find((at) => at.ranks === ranks);
   return lined(...[against, side].map((name) => timeTip(`${name}: step`, pointOf(name).step_time)), meshTip(pointOf(side).mesh));
 }
 
-/** Draws the points of one verdict {at, row, ends}, with their intervals. */
+/** Draws the differences of one verdict with their intervals. `own` lists them as {at, row,
+ * ends}. */
 function seriesOf(verdict, own, colours, markLines) {
   const [name, symbol] = verdicts[verdict] ?? verdicts["one launch"];
   const colour = colours[name];
@@ -251,13 +258,13 @@ function differenceChart(compare, names) {
       const size = sizes[state.what];
       const gate = state.what === "throughput" ? asked : null;
       const items = differences.map((at, row) => ({ at, row, ends: size.of(at) })).filter(({ ends: [value] }) => known(value));
-      // The differences themselves must be visible, however wide their intervals are.
+      // Very wide intervals are cut, so that the differences themselves stay visible.
       const widest = 5 * Math.max(size.least, ...items.map(({ ends: [value] }) => Math.abs(value)));
       return {
         grid: { top: 26 },
         xAxis: {
           scale: true, name: size.name, format: size.axis,
-          // The lines of zero difference and of the gate are always visible, and whole symbols fit at the ends.
+          // Zero and the gate are always inside the axis, and symbols at its ends are not cut.
           min: ({ min, max }) => Math.max(-widest, Math.min(min, gate ? -1.4 * gate.loss : 0)) - edge * (max - min),
           max: ({ min, max }) => Math.min(widest, Math.max(max, 0)) + edge * (max - min),
         },
@@ -273,7 +280,8 @@ function differenceChart(compare, names) {
   };
 }
 
-/** Maps each choice of the switch to the parts of a difference by cause, and to their format. */
+/** For each choice of the switch: a function that returns a difference's parts by cause, and
+ * functions that format their values. */
 const ways = {
   "efficiency, points": {
     parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })),
@@ -287,12 +295,13 @@ const ways = {
   },
 };
 
-// The difference between traced and untraced steps is not a cause, so it comes last.
+// The difference between traced and untraced steps is not a cause, so it comes last, with another
+// name.
 const shownAs = (cause) => (cause === tracing ? "traced steps differ" : cause);
 const place = (cause) => (cause === tracing ? 2 : cause === "other causes" ? 1 : 0);
 
-/** Returns the colour of a cause, which is that of its part of the step, as in reports. Causes in the same part differ in
- * strength. */
+/** Returns the colour of a cause: that of the part of the step to which it belongs, as in reports.
+ * Causes of the same part differ in strength. */
 function causeColour(colours, causes, cause) {
   if (cause === "other causes") return colours.parts.gap;
   if (cause === tracing) return colours.parts.other;

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows efficiency, speed-up and throughput over rank counts, with intervals and the ideal.
+// Shows efficiency, speed-up and throughput over rank counts, with intervals and the ideal lines.
 import { columns, labels, overRanks, scales, si, viewOf } from "../kit.js";
 
 const numbers = columns("point", "curve, ranks, nodes, launches:count, step_time~, throughput, unit, speedup~, efficiency~", labels,
   "...=full");
 
-/** Returns the baseline that all curves have, such as "1 rank", or else "each curve's baseline". */
+/** Returns the baseline that all curves share, such as "1 rank"; if they differ, returns "each
+ * curve's baseline". */
 function baselineText(curves) {
   const names = new Set(curves.map((curve) => curve.baselineName).filter(Boolean));
   return names.size === 1 ? [...names][0] : "each curve's baseline";
@@ -35,7 +36,8 @@ function speedupChart(curves) {
   };
 }
 
-/** Describes one chart for each unit, since tokens and samples cannot share an axis. */
+/** Describes one chart for each unit of throughput, since tokens and samples cannot share an
+ * axis. */
 function throughputCharts(curves) {
   const units = [...new Set(curves.flatMap((curve) => curve.points.map((point) => point.unit)))];
   return units.map((unit, i) => ({

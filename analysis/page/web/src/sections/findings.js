@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the ranked findings, with the cost of each, the evidence for it, and the next step; and lists the warnings that a reader
-// needs before trusting a number, most severe first.
+// Shows the findings, most severe first, with the cost of each, its evidence, and the next step.
+// Also makes the list of warnings that a reader needs before trusting a number.
 import {
   benches, columns, counted, data, dotted, el, factLine, groupBy, joined, known, missing, rankCount, ranksText, shareText, thinBar,
   unsound,
 } from "../kit.js";
 
-/** Returns the findings of the report in its order, most severe first. */
+/** Returns the findings of the report in the report's order, which is by severity. */
 export const findingsOf = (report = data.report) => report.findings ?? [];
 
-/** Returns the evidence of a finding: one line for each point, the most severe first. */
+/** Returns the evidence for a finding: a line for each point, the most severe first. */
 function evidence(at) {
   if (!Array.isArray(at.evidence)) return at.evidence;
   const lines = groupBy(at.evidence, (one) => one.ranks);
@@ -18,15 +18,16 @@ function evidence(at) {
     (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + all.map(({ what, text }) => `${what} ${text}`).join(", ")));
 }
 
-/** Returns the curve's name on this page, without ranks, which the finding's sentence has. */
+/** Returns the name on this page of the finding's curve. Ranks are left out, since the finding's
+ * sentence has them. */
 export const whereOf = ({ curve }, curves) => (curve ? curves.find(({ title }) => title === curve)?.short ?? curve : "");
 
-/** Lists the points that the rules did not judge, with the reason; "" if they judged all. */
+/** Lists the points to which the rules were not applied, with the reasons; "" if there are none. */
 const leftOutText = (curves) => (data.report.findings_left_out ?? [])
   .map((at) => `${whereOf(at, curves)} on ${at.ranks.join(", ")} (${at.why})`).join("; ");
 
-const opened = 3; // findings that are unfolded at first
-const most = 10; // findings that are shown at first
+const opened = 3; // number of findings that are unfolded at first
+const most = 10; // number of findings that are shown at first
 
 const severity = (share, scale) => el("span", { class: "severity" },
   el("b", { class: "big" }, known(share) ? shareText(share) : missing),
@@ -40,7 +41,7 @@ const finding = (at, i, scale, curves) => el("li", { id: `finding-${i + 1}` },
 
 const numbers = columns("", "curve, on ranks:count, kind:nowrap, which ranks, what was seen:long");
 
-/** Lists what the analysis found at single points. */
+/** Lists the remarks of the analysis on single points, the largest first. */
 function remarks(curves) {
   const row = (curve, point, { size = -1, kind = "remark", ranks = [], text }) =>
     ({ curve: curve.short, "on ranks": point.ranks, kind, "which ranks": ranks.join(", ") || null, "what was seen": text, size });
@@ -56,7 +57,7 @@ export function findingsBlocks({ curves }) {
   const unjudged = leftOutText(curves);
   const scale = Math.max(0, ...all.map((at) => at.severity ?? 0));
   const items = all.map((at, i) => finding(at, i, scale, curves));
-  // The worst finding of each hardware fault is always shown, however little it costs.
+  // The worst finding of each rule about hardware is always shown, however little it costs.
   const isShown = (i) => i < most || (all[i].concern === "hardware" && all.findIndex((at) => at.rule === all[i].rule) === i);
   const list = (some) => some.length > 0 && el("ol", { class: "plain findings" }, some);
   const rest = items.filter((_, i) => !isShown(i));
@@ -70,7 +71,7 @@ export function findingsBlocks({ curves }) {
 }
 
 const mostDeviceWarnings = 4;
-/** Joins equal texts of several launches into one. */
+/** Joins equal texts of several launches into one, which tells the number of launches. */
 const merged = (items, runs) => [...groupBy(items, ({ text }) => text).values()].map((same) =>
   (same.length > 1 && runs > 1 ? { ...same.at(-1), text: `${same[0].text} (${same.length} launches)` } : same.at(-1)));
 
@@ -86,7 +87,8 @@ const ofRun = (run) => [
   ...(run.preflight?.results ?? []).filter(({ verdict }) => verdict === "stop" || verdict === "warning").map(checkItem),
 ];
 
-/** Returns the places of points {curve, ranks} as text: "pp on 4, 8 ranks; dp on 2 ranks". */
+/** Returns the curves and rank counts of points {curve, ranks} as text: "pp on 4, 8 ranks; dp on 2
+ * ranks". */
 function places(found) {
   const all = [...groupBy(found, ({ curve }) => curve)].map(([curve, points]) => `${curve} on ${ranksText(points.map(({ ranks }) => ranks))}`);
   return all.slice(0, 3).join("; ") + (all.length > 3 ? `; and ${all.length - 3} more curves` : "");
@@ -114,14 +116,14 @@ const ofBenches = (report) => benches(report).map(({ point }) => point).filter((
   .map(({ workload, ranks, reason }) => ({ grave: true, text: `failed: ${workload} on ${rankCount(ranks)}${reason ? ` (${reason})` : ""}` }));
 
 function ofLeftOut(report) {
-  // A single launch has no joined curves; other warnings name its skipped points.
+  // A report on one launch has no joined curves; its skipped points are named by other warnings.
   const all = report.runs.length < 2 ? [] : (report.curves ?? []).flatMap((curve) => curve.left_out);
   const reasons = [...new Set(all.map((at) => at.reason))];
   const text = `left out of the joined curves: ${counted(all.length, "point")} (${reasons.slice(0, 3).join(", ")}${reasons.length > 3 ? ", ..." : ""})`;
   return all.length === 0 ? [] : [{ text, target: "launches" }];
 }
 
-/** Joins equal warnings about devices at several points into one. */
+/** Returns the warnings about devices. Equal warnings at several points become one. */
 function ofDevices(curves) {
   const found = curves.flatMap((curve) => curve.points.flatMap(({ full, ranks }) =>
     (full.device_state?.warnings ?? []).map((text) => ({ text, curve: curve.short, ranks }))));
@@ -130,12 +132,14 @@ function ofDevices(curves) {
   return [...all.slice(0, mostDeviceWarnings), ...rest].map((text) => ({ text, target: "devices", hardware: true }));
 }
 
-/** Returns a warning for each finding of pairs of ranks slower than others of their link class. */
+/** Returns a warning for each finding about pairs of ranks that are slower than others with the
+ * same class of link. */
 const ofPairs = (report) => findingsOf(report).flatMap((at, i) =>
   (at.rule === "slow-pair" ? [{ text: `slow pairs: ${at.sentence}`, target: `finding-${i + 1}`, hardware: true }] : []));
 
-/** Returns the warnings {text, grave: a number is wrong or missing, hardware: the cause can be repaired, target: id of a
- * section}: grave ones first, then those about hardware. */
+/** Returns the warnings as {text, grave, hardware, target}. grave: true if a number is wrong or
+ * missing; these come first. hardware: true if the cause can be repaired; these come next. target:
+ * id of the section with more on it. */
 export function warningsOf(report, curves) {
   const notes = data.notes ?? [];
   const items = [

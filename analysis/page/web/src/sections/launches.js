@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows several launches of one experiment: a list, the spread of their step times, and the points that were not joined. Shows
-// the index of several runs: the experiments of each, by machine, and throughput over time.
+// Shows several launches of one experiment: a list of them, the spread of their step times, and the
+// points that were not joined. Also shows the index of many runs: the experiments of each run, and
+// the throughput of each machine over time.
 import {
   column, columns, counted, data, dateText, joined, labels, largestBy, lined, linesChart, meshTip, percent, rankCount, si,
   timeTip,
@@ -21,7 +22,8 @@ const trendsOf = (machine) => machine.throughput_over_time.map((trend) =>
 const experimentsOf = ({ created, file, machine, experiments }) =>
   experiments.map((of) => ({ ...of, created: dateText(created), file, machine, points: pointsText(of.points) }));
 
-/** Returns the tables of the index, with its runs by date; they are empty without an index. */
+/** Returns the tables of the index, with its runs sorted by date. If the report has no index, they
+ * have no rows. */
 function indexTables(report) {
   const runs = [...(report.index ?? [])].sort((a, b) => a.created.localeCompare(b.created));
   return [
@@ -31,7 +33,8 @@ function indexTables(report) {
   ].map((table) => ({ table }));
 }
 
-/** Describes the chart of a machine's trends by date; null if no experiment was run twice. */
+/** Describes the chart of a machine's throughput over time, with a line for each experiment; null
+ * if no experiment was run twice. */
 function overTime(machine, i, runs) {
   const trends = trendsOf(machine).filter((trend) => trend.runs.length > 1);
   if (trends.length === 0) return null;
@@ -51,7 +54,8 @@ function overTime(machine, i, runs) {
   });
 }
 
-/** Returns the heading of an index: the number of its runs and of their machines, and its first and last day. */
+/** Returns the heading of an index: the number of runs, the number of kinds of machine, the first
+ * day and the last. */
 export function indexHeading({ index, machines }) {
   const days = index.map((run) => run.created.slice(0, 10)).sort();
   return `${index.length} runs on ${machines.length} kinds of machine, ${days[0] ?? ""} to ${days.at(-1) ?? ""}`;
@@ -67,14 +71,16 @@ export function overTimeBlocks({ index, machines }) {
 const launchColumns = columns("point", "launch:count", column("created", (run) => dateText(run.created), { form: "nowrap" }),
   "file, status:nowrap, ranks, nodes, Isoscale=isoscale_version, git:nowrap=system.git_hash, warnings:count=warnings.length, id:nowrap");
 
-/** Returns each point of a joined curve that several launches measured, with the curve's name. */
+/** Returns those points of the joined curves that several launches measured, each with its curve's
+ * name. */
 const repeated = (report, names) => report.curves.flatMap((of, c) =>
   of.points.filter((point) => point.launches.length > 1).map((point) => ({ ...point, curve: names[c] })));
 
 const spreadColumns = columns("point", "curve, ranks, launches:count=launches.length, step_time~",
   "fastest:seconds=step_time.min, slowest:seconds=step_time.max, spread", labels);
 
-/** Returns the median step of a launch at each point, relative to the median of all launches. */
+/** Returns the median step time of a launch at each point, relative to the median over all
+ * launches, minus 1. */
 const itemsOf = (run, found) => found.flatMap(({ step_time: { median }, launches }, y) => {
   const own = launches.filter((at) => at.run === run && at.step_time.median !== null && median > 0);
   return own.map(({ step_time: at }) => ({
@@ -83,7 +89,8 @@ const itemsOf = (run, found) => found.flatMap(({ step_time: { median }, launches
   }));
 });
 
-/** Describes the chart of each launch's median step relative to the median of all launches. */
+/** Describes the chart of each launch's median step time relative to the median over all
+ * launches. */
 function spreadChart(report, found) {
   const places = found.map(({ curve, ranks }) => `${curve}, ${rankCount(ranks)}`);
   return linesChart({

@@ -1,24 +1,26 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows where time is lost: the time that each cause added, from the ideal step to the measured one, and the tree of efficiencies
-// of the POP Centre of Excellence, by rank count.
+// Shows where time is lost: the time that each cause adds to the ideal step, up to the measured
+// step (the waterfall), and the tree of POP efficiencies (POP Centre of Excellence), by rank count.
 import {
   column, columns, eachCurve, el, explains, ink, joined, known, labels, largest, launchesText, lined, lossesOf, meaning,
   metricsOf, note, panel, partOfCause, percent, pointTip, rankCount, seconds, tracing,
 } from "../kit.js";
 
-// Causes below the share `least` of the step are shown as one; if they are below `leastSeen` together, they are not shown.
+// Causes that each take less than the share `least` of the step are shown as one bar. If they take
+// less than `leastSeen` together, they are not shown.
 const least = 0.005;
 const leastSeen = 0.0005;
-// If at least this share of the step is lost, the axis begins at zero; otherwise it shows the lost time.
+// If at least this share of the step is lost, the axis begins at zero; otherwise it shows only the
+// range of the lost time.
 const wholeFrom = 0.2;
-const mostCounts = 10; // rank counts to choose from
+const mostCounts = 10; // limit on the rank counts that the switch offers
 const hasWaterfall = (point) => point.full.waterfall?.measured > 0;
 
 /** Returns the bars of a waterfall chart: {name, seconds, from, to, isWhole, part, tip}. The first
- * bar is the ideal step and the last one the whole step, named `whole`. If the causes do not
- * explain the loss, they share one bar, and the difference between traced and untraced steps has
- * another. */
+ * bar is the ideal step, and the last one is the whole step, with the name `whole`. If the causes
+ * do not add up to the loss, one bar stands for all of them, and another for the difference
+ * between traced and untraced steps. */
 function stairs(point, whole) {
   const { ideal, measured } = point.full.waterfall;
   const told = explains(point);
@@ -47,8 +49,8 @@ function labelOf(step, measured, isWide) {
   return `${sign}${percent(size / measured)}${isWide ? `  ${sign}${seconds(size)}` : ""}`;
 }
 
-/** Places a label on the right of its bar, which is from `x0` to `x1`. If there is no room, the label is on the left; if there is
- * none there either, it is on the bar. */
+/** Returns the settings of a bar's label; the bar is from `x0` to `x1`. The label is on the right
+ * of the bar if there is room, else on the left if there is room, else on the bar. */
 function labelBeside(text, { x0, x1, area, colours, colour }) {
   const apart = 6;
   const width = 7.2 * text.length;
@@ -61,8 +63,8 @@ function labelBeside(text, { x0, x1, area, colours, colour }) {
 const lowest = (step) => Math.min(step.from, step.to);
 const highest = (steps) => Math.max(...steps.map((step) => Math.max(step.from, step.to)));
 
-/** Returns the chart's option for these bars; the axis of a whole step ends at `most` seconds or later; all tooltips end with
- * `tip`. */
+/** Returns the ECharts option for these bars. If the axis shows the whole step, it ends at `most`
+ * seconds or later. Every tooltip ends with `tip`. */
 function waterfallOption(steps, colours, { axis }, isNarrow, most, tip) {
   const isWhole = axis === "whole step";
   const measured = steps.at(-1).to;
@@ -70,7 +72,7 @@ function waterfallOption(steps, colours, { axis }, isNarrow, most, tip) {
   const high = Math.max(highest(steps), isWhole ? most : 0);
   const from = isWhole ? 0 : Math.max(0, low - 0.08 * (high - low || high));
   const colourOf = (step) => (step.isWhole ? colours.ideal : step.seconds < 0 ? colours.good : colours.parts[step.part]);
-  // If the axis begins above zero, bars that begin at zero fade out towards it.
+  // If the axis begins above zero, the bars of whole steps fade out on the left.
   const fade = (step) => ({
     type: "linear", x: 0, y: 0, x2: 1, y2: 0,
     colorStops: [{ offset: 0, color: `${colours.ideal}00` }, { offset: Math.min(1, 0.06 * (high - from) / (step.to - from)), color: colours.ideal }],
@@ -85,7 +87,7 @@ function waterfallOption(steps, colours, { axis }, isNarrow, most, tip) {
     const height = Math.min(26, size * 0.66);
     const fill = from > 0 && step.isWhole ? fade(step) : colourOf(step);
     const label = labelBeside(labelOf(step, measured, !isNarrow), { x0, x1, area, colours, colour: colourOf(step) });
-    // This line leads to the next bar, which begins where this one ends.
+    // This line leads from the end of this bar to the begin of the next one.
     const next = { type: "line", silent: true, shape: { x1: edge, x2: edge, y1: y + height / 2, y2: y + size - height / 2 }, style: { stroke: colours.faint, lineWidth: 1, opacity: 0.6 } };
     return {
       type: "group",
@@ -126,15 +128,17 @@ const rowsOf = (name, points, whole, means) => points.flatMap((point) => {
   ];
 });
 
-/** Returns all points, or an even selection with the first and the last if there are many. */
+/** Returns all points; if there are more than mostCounts, the first, the last and others evenly
+ * between them. */
 function someOf(points) {
   if (points.length <= mostCounts) return points;
   return Array.from({ length: mostCounts }, (_, i) => points[Math.floor((i * (points.length - 1)) / (mostCounts - 1))]);
 }
 
-/** Describes the waterfall chart of a curve, with one rank count at a time. It takes whole:
- * "measured" or "predicted", means: a sentence that explains it; sure: see pointTip(); beside: all points of the charts
- * that are shown together, whose axes end at the same value. */
+/** Describes the waterfall chart of a curve, which shows one rank count at a time. whole:
+ * "measured" or "predicted". means: a sentence that explains `whole`. sure: see pointTip().
+ * beside: the points of all charts that are shown together; the axes of these charts end at the
+ * same value. */
 export function waterfallChart({ id, name, points, whole, means, sure, beside = [] }) {
   const isMeasured = whole === "measured";
   const shown = isMeasured ? points : someOf(points);
@@ -169,16 +173,18 @@ export function waterfallBlocks({ curves: all }) {
     ...eachCurve(curves, chartOf)];
 }
 
-/** The efficiencies, each the product of those one level below it; the heading of each begins with two characters a level. */
+/** The POP efficiencies in the order of their tree: {key, name, level, what}. Each is the product
+ * of those one level below it. In the report, its heading is indented by two characters for each
+ * level, which is removed here. */
 const tree = Object.entries(metricsOf("pop")).map(([key, { heading, sentence }]) => {
   const name = heading.replace(/^[\s\u2500-\u257f]+/, "");
   return { key, name, level: (heading.length - name.length) / 2, what: sentence };
 });
 
-// By POP's own guidelines, values from 80% on are acceptable.
+// POP's guidelines call values of at least 80% acceptable.
 const fair = 0.8;
 
-/** Makes a cell whose colour says how good a value is. */
+/** Makes a table cell for an efficiency, whose colour tells how good it is. */
 function cellOf(value) {
   const isFair = value >= fair;
   const strength = isFair ? (Math.min(value, 1) - fair) / (1 - fair) : Math.min(1, (fair - value) / 0.4);
@@ -186,12 +192,12 @@ function cellOf(value) {
   return el("td", heat, percent(value));
 }
 
-/** Makes a rank count, with a dagger if the point has labels. */
+/** Makes the text of a point's rank count, with a dagger if the point has labels. */
 const countOf = (point) =>
   [String(point.ranks), point.labels.length > 0 ? el("span", { class: "dagger", title: point.labels.join(", ") }, "\u2020") : null];
 const head = (look, ...text) => el("th", { scope: "col", class: look }, text);
 
-/** Makes a panel with a table of efficiencies, which scrolls in a narrow window. */
+/** Makes a panel with a table of efficiencies, which can be scrolled in a narrow window. */
 const treePanel = (title, label, heads, rows, ...notes) => panel(title, null, "",
   el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `POP efficiencies ${label}` },
     el("table", { class: "tree" }, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows))),
@@ -209,7 +215,7 @@ function treeOf(curve) {
     launchesText(points), labelled.length > 0 ? `\u2020 ${labelled.join("; ")}` : "");
 }
 
-/** Shows all curves at their largest rank counts, one line each. */
+/** Shows the efficiencies of all curves, one line each, at their largest rank counts. */
 const allCurves = (curves) => treePanel("At the largest rank count", "at the largest rank count",
   [head(null, "curve"), head("number", "ranks"),
     tree.map(({ name, what }) => el("th", { scope: "col", class: "number wrapped", title: what }, name))],

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the first screen: the workloads and the machine, how well they scale, the causes of lost time, and warnings. Each curve
-// has a card with its efficiency at its largest sound point (see isSound()); inference, serving and micro-benchmarks have cards
-// too.
+// Makes the first screen of a report: the workloads and the machine, how well they scale, causes of
+// lost time, findings and warnings. Each curve has a card with its efficiency at its largest sound
+// point (see isSound()). Inference, serving and micro-benchmarks have cards, too.
 import {
   benches, card, cardGrid, causeItem, counted, data, distinctOf, dotted, efficiencyBar, el, endsOf, explains, fact, fixed, headlineOf,
   groupBy, isSound, joined, known, largest, largestBy, listed, lossesOf, machineOf, missing, note, panel, percent, periodText, rankCount,
@@ -37,15 +37,15 @@ function launchFact(runs) {
     dotted(`Isoscale ${versions.join(", ")}`, hashes.join(", ")));
 }
 
-/** Returns the badges of a point, which go below its number: {text, kind}. */
+/** Returns a point's badges {text, kind}, which tell labels and if it was verified. */
 const badgesOf = ({ labels }, verified) => [
   ...labels.map((text) => ({ text, kind: "warn" })),
   ...(verified === false ? [{ text: "did not verify", kind: "bad" }] : []),
   ...(verified === null ? [{ text: "not verified", kind: "warn" }] : []),
 ];
 
-/** Names the efficiency and labels of the curve's largest point if that is larger than `point`,
- * which the card shows; null otherwise. */
+/** If the curve has a larger point than the one on the card, `point`, returns an element that names
+ * that point's efficiency and labels; otherwise null. */
 function beyond(curve, point) {
   const at = largest(curve.points);
   if (at.ranks === point.ranks || at.efficiency.value === null) return null;
@@ -81,7 +81,7 @@ function curveCard(curve, scale) {
   });
 }
 
-/** Makes the cards of the curves, in the report's order. */
+/** Makes the cards of the curves, in the order of the report. */
 function curveCards(curves) {
   const reached = curves.map((curve) => headlineOf(curve.points)?.efficiency.value).filter((value) => value > 0);
   const scale = Math.max(1, ...reached);
@@ -95,10 +95,12 @@ const benchCard = (point, value, ...lines) => card({
   title: joined([point.workload, point.dtype]), ranks: point.ranks, value, lines, badges: badgesOf(point, point.verified),
 });
 
-/** Shows the most tokens per second, with the time per output token; null if no row has them. */
+/** Makes the card of an inference point: its highest tokens per second, with the time per output
+ * token; null if no row has these. */
 function inferCard({ point }) {
   const rows = point.rows.filter((at) => at.op === "infer" && at.status === "ok" && known(at.tokens_per_second));
-  const sure = rows.filter((at) => known(at.tpot?.lower)); // with intervals: preferred
+  // Rows whose times have intervals are preferred.
+  const sure = rows.filter((at) => known(at.tpot?.lower));
   const row = largestBy(sure.length > 0 ? sure : rows, (at) => at.tokens_per_second);
   if (!row) return null;
   const { median, lower, upper, plays } = row.tpot;
@@ -106,7 +108,8 @@ function inferCard({ point }) {
   return benchCard(point, si(row.tokens_per_second, "tokens/s"), `at batch ${row.batch}, ${seconds(median)} per output token${between}; ${plays} plays`);
 }
 
-/** Shows the highest request rate at which requests did not pile up; null without rates. */
+/** Makes the card of a serving point: the highest request rate at which requests did not pile up;
+ * null if it has no rates. */
 function serveCard({ point }) {
   const rates = point.rows.filter((at) => at.op === "serve" && at.part === "rate");
   if (rates.length === 0) return null;
@@ -117,7 +120,7 @@ function serveCard({ point }) {
 
 const rates = [["busbw", "B/s", "bus bandwidth"], ["flops", "FLOP/s", "rate"], ["bandwidth", "B/s", "bandwidth"]];
 
-/** Shows the highest rate of a micro-benchmark; null if it has none. */
+/** Makes the card of a micro-benchmark: its highest rate; null if it has none. */
 function peakCard({ point }) {
   for (const [key, unit, name] of rates) {
     const values = point.rows.map((row) => row[key]).filter(known);
@@ -126,7 +129,8 @@ function peakCard({ point }) {
   return null;
 }
 
-/** Makes the cards of inference and serving, and of micro-benchmarks if there are no curves. */
+/** Makes the cards of inference and serving points, and also those of micro-benchmarks if there are
+ * no curves. */
 function benchCards(hasCurves) {
   const makers = hasCurves ? [inferCard, serveCard] : [inferCard, serveCard, peakCard];
   const cards = makers.flatMap((make) => benches().map(make)).filter(Boolean).slice(0, shownAtFirst.cards);
@@ -134,21 +138,22 @@ function benchCards(hasCurves) {
   return hasCurves ? null : note("no point was measured");
 }
 
-// If traced and untraced steps differ by more than this share of the step, causes are uncertain.
+// If traced and untraced steps differ by more than this share of the step, the causes are
+// uncertain.
 const mostTracing = 0.05;
 const markedCauses = [...unsound, "few-steps"];
 const tracingShare = (point) => lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0;
 
-/** Returns the largest losses of the curves at their headline points (see headlineOf()). Each cause appears once, for the curve
- * where it is worst. */
+/** Returns the largest losses of the curves, each at the point that headlineOf() returns. Each
+ * cause appears once, with the curve in which it is worst. */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
     const point = headlineOf(curve.points);
     if (!point || !explains(point)) return [];
     return lossesOf(point).filter((loss) => loss.share > 0 && loss.cause !== tracing).map((loss) => ({ ...loss, curve, point }));
   });
-  // Losses at points that are not sound tell little about the machine; they are shown only if there
-  // are no others.
+  // Losses at points that are not sound tell little about the machine, so they are shown only if
+  // there are no others.
   const sound = all.filter((at) => isSound(at.point));
   const largestFirst = (sound.length > 0 ? sound : all).sort((a, b) => b.share - a.share);
   return [...groupBy(largestFirst, ({ cause }) => cause).values()].slice(0, shownAtFirst.causes)
@@ -165,8 +170,8 @@ function causeOf(at, scale) {
   return causeItem(at, scale, ", ", el("span", { class: "faint" }, `${where}${labels && ` (${labels})`}${more}`));
 }
 
-/** Says by how much traced steps differ from untraced ones at the points of these causes; null if
- * by at most 5%. */
+/** Returns a text that tells by how much traced steps differ from untraced ones at the points of
+ * these causes; null if by at most 5% at each. */
 function tracingText(items) {
   const points = new Map(items.map((at) => [at.point, at.curve]));
   const differing = [...points].filter(([point]) => Math.abs(tracingShare(point)) > mostTracing).map(([point, curve]) =>
@@ -174,7 +179,8 @@ function tracingText(items) {
   return differing.length === 0 ? null : `traced steps differ from the others by ${differing.join(", ")}: the causes below are uncertain`;
 }
 
-/** Names the points whose loss the causes do not explain; null if there are none. */
+/** Returns a text that names the points at which the causes do not add up to the loss; null if
+ * there are none. */
 function unexplainedText(curves) {
   const parts = curves.map((curve) => [curve, headlineOf(curve.points)])
     .filter(([, point]) => point?.full.waterfall && !explains(point))
@@ -190,7 +196,8 @@ function causesPanel(curves) {
   return panel("Where time is lost", "waterfall", "all causes", texts.map(note), el("ol", { class: "plain" }, items.map((at) => causeOf(at, scale))));
 }
 
-/** Shows the worst finding of each rule. Hardware faults come first and all of them are shown, since they can be repaired. */
+/** Makes the panel with the worst finding of each rule. Faults of hardware come first, and all of
+ * them are shown, since they can be repaired. */
 function findingsPanel(curves) {
   const all = findingsOf();
   if (all.length === 0) return null;

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the page of a prediction (predict --format json): the predicted result first, then curves over ranks, the sources of
-// their intervals and the measurement that would narrow them, the parts of steps, the losses relative to the baseline, the best
-// meshes and options that a search found, and all numbers.
+// Makes the page of a prediction (predict --format json): the predicted result first, then curves
+// over ranks, the sources of the intervals' widths and the measurement that would reduce them most,
+// the parts of steps, losses relative to the baseline, the best meshes and options that a search
+// found, and all numbers.
 import {
   card, cardGrid, causeItem, column, columns, copyButton, distinct, dotted, efficiencyBar, el, ends, endsOf, fact, fixed,
   joined, known, largest, lined, located, lossesOf, memory, meshText, metricsOf, missing, note, oneOf, overRanks, ownOf, panel,
@@ -11,8 +12,9 @@ import {
 import { partColumns, partsChart } from "./breakdown.js";
 import { waterfallChart } from "./losses.js";
 
-/** Returns the curve of the machine as it is, then of each what-if: {name: unique among them, points: those that could be
- * predicted, as the JSON has them, refused: {ranks, nodes, refused} of the others}. */
+/** Returns the curve of the machine as it is, followed by that of each what-if (a changed machine),
+ * as {name, points, refused}. The names are unique. points: the points that could be predicted, as
+ * in the JSON. refused: {ranks, nodes, refused} of the other points. */
 export function predictedCurves(prediction) {
   const all = [prediction.curve, ...prediction.what_if];
   const names = distinct(all.map((curve) => curve.title));
@@ -21,14 +23,16 @@ export function predictedCurves(prediction) {
   }));
 }
 
-/** Returns the curves that have points for which `passes` is true, with only these points. */
+/** Returns the curves with only those points for which `passes` is true; curves without such points
+ * are left out. */
 const curvesWith = (prediction, passes = () => true) => predictedCurves(prediction)
   .map((curve) => ({ ...curve, points: curve.points.filter(passes) })).filter((curve) => curve.points.length > 0);
 
 const lastOf = (curve) => largest(curve.points);
-/** Returns a predicted figure, without its interval if that is empty, as at the baseline. */
+/** Returns a predicted value {value, lower, upper}, with null bounds if its interval is empty, as
+ * at the baseline. */
 const sureOf = (at) => (at.lower < at.upper ? at : located(at.value, null));
-/** Returns a predicted point in the form of a measured point, as the waterfall chart needs it. */
+/** Converts a predicted point to the form of a measured point, which the waterfall chart takes. */
 const fallen = ({ ranks, mesh, step_time, waterfall: { ideal, predicted, lost } }) =>
   ({ ranks, mesh, step_time, labels: [], full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } });
 
@@ -44,7 +48,8 @@ function predictedRow(curve, point, hasEfficiency) {
 const measuredRow = ({ step_time: step, throughput, efficiency, ...point }) =>
   ({ ...point, curve: "measured", step_time: { value: step }, throughput: { value: throughput }, efficiency: { value: efficiency } });
 
-/** Returns the numbers of the measured and predicted points of all curves. */
+/** Returns a table with all numbers of the measured points and of the predicted points of all
+ * curves. */
 function numbersOf(prediction) {
   const items = predictedCurves(prediction).flatMap((curve) => [
     ...curve.points.map((point) => predictedRow(curve, point, prediction.has_efficiency)),
@@ -52,9 +57,10 @@ function numbersOf(prediction) {
   return { columns: numbers, items: [...prediction.measured.map(measuredRow), ...items] };
 }
 
-const mostValues = 12; // values shown in one cell
+const mostValues = 12; // limit on the values in one table cell
 
-/** Returns the common value, such as "on", or else the values by rank count: "64: 8, 256: 2". */
+/** Returns the value that all points share, such as "on"; if they differ, returns the values by
+ * rank count: "64: 8, 256: 2". */
 function overPoints(points, value) {
   const values = points.map(value);
   if (new Set(values).size === 1) return values[0];
@@ -64,7 +70,8 @@ function overPoints(points, value) {
 
 const optionKeys = (all) => [...new Set(all.flatMap((at) => Object.keys(at.options)))].sort();
 
-/** Returns the table of model, mesh and options, with their differences between rank counts. */
+/** Returns the table of model, mesh and options, which tells the values by rank count where they
+ * differ. */
 const optionsTable = (points) => ({
   columns: columns("", { option: ([key]) => key, "value (ranks: value, where it differs)": ([, value]) => overPoints(points, value) }),
   items: [
@@ -81,7 +88,7 @@ export function numbersBlocks({ prediction, curves: [{ points }] }) {
 }
 
 const dashes = ["solid", "dashed", "dotted"];
-const sure = "90%"; // how often the interval of a prediction holds the value
+const sure = "90%"; // the probability with which the interval of a prediction contains the value
 
 const tipOf = (point) =>
   lined(pointTip(point, sure), point.extrapolated && "extrapolated", point.fits === false && "does not fit in a rank's memory");
@@ -113,7 +120,8 @@ function curveChart(key, curves, prediction) {
   });
 }
 
-/** Returns the table that compares each what-if with the base; null if they share no rank count. */
+/** Returns the table that compares each what-if with the base, which is the machine as it is; null
+ * if they share no rank count. */
 function whatIfTable([base, ...changed], hasEfficiency) {
   const items = changed.flatMap((curve) => curve.points.map((then) => ({ if: curve.name, ranks: then.ranks, then, now: base.points.find((point) => point.ranks === then.ranks) })))
     .filter(({ now }) => now);
@@ -158,7 +166,8 @@ export function predictedStepBlocks({ prediction }) {
     bars: base.points.map((point) => ({ ...barOf(base, point), note: point.fits === false ? "does not fit" : "" })),
     numbers: stepNumbers, items, height: 300, axis: "ranks",
   });
-  // This chart compares the machine as it is with all what-ifs, at the largest rank count.
+  // This chart compares the base (the machine as it is) with all what-ifs, at the largest rank
+  // count.
   const besides = curves.length > 1 && partsChart({
     id: "predict-step-what-if", title: "A step at the largest rank count, as it is and as it might be",
     note: "in brackets: ranks",
@@ -185,7 +194,8 @@ export function predictedLossBlocks({ prediction }) {
 const bestColumns = columns("forecast", { ...column("place", null, { form: "count" }), title: "", csv: "place" }, { mesh: ({ mesh }) => meshText(mesh) },
   "step_time");
 
-/** Returns the table of candidates with the options in which they differ, and always the microbatch. */
+/** Returns the table of the best candidates (mesh and options). It has columns for the microbatch
+ * and for each option in which they differ. */
 function candidates(best, unit) {
   const telling = optionKeys(best).filter((key) => key === "microbatch" || new Set(best.map((at) => ownOf(at.options, key))).size > 1);
   return {
@@ -196,7 +206,8 @@ function candidates(best, unit) {
   };
 }
 
-/** Returns the heading of the best candidates: how many were searched, and the rank count. */
+/** Returns the heading above the best candidates: the number that was searched, and the rank
+ * count. */
 export function bestHeading({ prediction: { best, searched } }) {
   const ranks = Object.values(best[0].mesh).reduce((product, extent) => product * extent, 1);
   return `The best of ${searched} meshes and options, on ${ranks} ranks`;
@@ -212,13 +223,14 @@ export function bestBlocks({ prediction }) {
   return best.length > 0 && [{ table: candidates(best, prediction.throughput_unit) }, { charts: [steps] }];
 }
 
-/** The sources of an interval: {key, name, meaning, part: of a step, whose colour it has}. */
+/** The sources of an interval's width: {key, name, meaning, part}. `part` is the part of a step
+ * whose colour the source has. */
 const sources = [["noise", "wait"], ["launch", "copies"], ["fit", "compute"]].map(([key, part]) => {
   const { heading: name, sentence: meaning } = metricsOf("forecast")[key];
   return { key, name, meaning, part };
 });
 const allTogether = "together";
-/** Combines the independent parts of an uncertainty, all relative standard deviations, into one. */
+/** Combines the independent sources of uncertainty, all relative standard deviations, into one. */
 const together = ({ noise, launch, fit }) => Math.hypot(noise, launch, fit);
 
 function uncertaintyChart(curves) {
@@ -253,8 +265,8 @@ function uncertaintyChart(curves) {
   };
 }
 
-/** Shows the measurement that would narrow the interval most: its description, its command, and the width of the interval now and
- * after it. */
+/** Shows the measurement that would narrow the interval most: its description, the command for it,
+ * and the width of the interval before and after it. */
 function nextContent({ what, command, width_now: now, width_then: then }) {
   const bar = (name, width) => el("div", { class: "cause" }, el("b", {}, percent(width)),
     el("div", {}, el("span", { class: "faint" }, name), thinBar("reached", Math.min(1, width / Math.max(now, then)))));

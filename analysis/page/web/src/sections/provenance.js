@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the machine, command and software of each launch, so that it can be repeated. Lists the
-// checks made before the measurement, worst results first.
+// Shows the machine, command and software of each launch, so that it can be repeated, and the
+// preflight checks made before the measurement, worst results first.
 import {
   column, columns, copyButton, counted, dateText, el, groupBy, hostsText, joined, kindsOf, missing, oneOf, ownOf, si,
 } from "../kit.js";
@@ -12,9 +12,10 @@ const looks = { stop: "bad", warning: "warn", ok: "good", "not checked": "faint"
 const checkColumns = columns("",
   column("verdict", (check) => `${check.verdict}${check.allowed ? " (allowed)" : ""}`, { look: (value) => looks[value.replace(" (allowed)", "")] ?? null }),
   "check:nowrap=name, what was found:long=what, fix:long, cost", { where: ({ host, device }) => joined([host, device]) || null });
-const fewShown = 15; // further checks are shown at first only if they found something
+const fewShown = 15; // limit on checks that are shown at first, unless they found something
 
-/** Returns the checks of all launches; equal results appear once. */
+/** Returns the checks of all launches, worst results first; equal results of several launches
+ * become one. */
 function merged(runs) {
   const place = ({ verdict }) => Math.max(0, worstFirst.indexOf(verdict));
   return [...groupBy(runs.flatMap((run) => run.preflight?.results ?? []), (check) => JSON.stringify(checkColumns.map(({ value }) => value(check)))).values()]
@@ -44,14 +45,14 @@ export function preflightBlocks({ runs }) {
 
 const factUnits = [[/memory/, "B"], [/clock/, "Hz"], [/power/, "W"], [/bandwidth/, "B/s"]];
 
-/** Returns a fact of a kind of node as text; null if it is not known. */
+/** Returns a fact of a kind of ranks as text; null if it is not known. */
 function factOf(kind, name) {
   const number = ownOf(kind.number, name);
   const unit = factUnits.find(([pattern]) => pattern.test(name))?.[1];
   return ownOf(kind.text, name) ?? (typeof number !== "number" ? null : unit ? si(number, unit) : String(number));
 }
 
-/** Returns a table with a column for each kind of node, and a row for each fact. */
+/** Returns a table with a column for each kind of ranks and a row for each fact. */
 function kindsTable(run) {
   const kinds = kindsOf(run);
   const names = [...new Set(kinds.flatMap((kind) => [...Object.keys(kind.text), ...Object.keys(kind.number)]))];

@@ -1,27 +1,30 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Compares ranks in heat maps: where their time goes, how much their step times vary, and latency and bandwidth between them as a
-// matrix of pairs, with hosts as blocks and slow pairs outlined. Cells, blocks of hosts and the colour scale are the same in all.
+// Compares ranks in heat maps: where their time goes, how their step times vary, and the latency
+// and bandwidth between pairs of ranks as a matrix, with slow pairs outlined. Rows of one host form
+// a block in all maps.
 import {
   bandwidth, column, columns, el, groupBy, isNarrow, known, lined, median, oneOf, percent, pointContent, pointTip, seconds,
   signedPercent, statusText,
 } from "../kit.js";
 
-/** Returns a custom shape's rectangle around a cell [x, y], at least `least` pixels wide and high. */
+/** Returns the rectangle of a heat map's cell [x, y], at least `least` pixels wide and high. */
 function cellAt(api, least = 0) {
   const [x, y] = api.coord([api.value(0), api.value(1)]);
   const [width, height] = api.size([1, 1]).map((size) => Math.max(size, least));
   return { x: x - width / 2, y: y - height / 2, width, height };
 }
 
-/** Makes the cells of a heat map from items [x, y, value]; a visual map colours them by value. The series is custom, since
- * ECharts 6 paints series of type heatmap on separate layers in several passes, and printing does not wait for these passes.
- * border: colour, or null; label(item) returns {text, fill}, or null. */
+/** Makes the cells of a heat map from items [x, y, value]; a visual map colours them by value.
+ * border: a colour, or null. label(item) returns {text, fill}, or null. The series is custom,
+ * since ECharts 6 paints series of type heatmap in several passes on separate layers, and printing
+ * does not wait for these passes. */
 const heatCells = (name, items, { border = null, label = () => null } = {}) => ({
   type: "custom", name, data: items, dimensions: ["x", "y", "value"], encode: { x: 0, y: 1, tooltip: 2 }, z: 2,
   renderItem(params, api) {
     const cell = cellAt(api);
-    // Cells are rounded to whole pixels; otherwise the background would be visible between cells without a border.
+    // Cells have whole pixels as bounds; otherwise the background would shine through between cells
+    // without a border.
     const [x, y] = [Math.round(cell.x), Math.round(cell.y)];
     const words = label(items[params.dataIndexInside]);
     return {
@@ -34,7 +37,7 @@ const heatCells = (name, items, { border = null, label = () => null } = {}) => (
   },
 });
 
-/** Returns blocks of consecutive rows on one host: [{name, first, last}]. */
+/** Returns the blocks of consecutive rows of one host: [{host, name, first, last}]. */
 function hostBlocks(hosts, hostOfRow) {
   const blocks = [];
   hostOfRow.forEach((host, row) => {
@@ -44,10 +47,10 @@ function hostBlocks(hosts, hostOfRow) {
   return blocks;
 }
 
-/** Makes the axis of a heat map's rows or columns. */
+/** Makes an axis with one category for each row or column of a heat map. */
 const cellAxis = (data, own) => ({ type: "category", axisLine: { show: false }, data, ...own });
 
-/** Makes an axis with each host's name in the middle of its rows. */
+/** Makes an axis with each host's name in the middle of the host's rows. */
 function hostAxis(blocks, rows, own) {
   const middles = new Map(blocks.map((block) => [(block.first + block.last) >> 1, block.name]));
   const axisLabel = {
@@ -56,7 +59,8 @@ function hostAxis(blocks, rows, own) {
   return cellAxis(rows, { axisLabel, ...own });
 }
 
-/** Draws lines before each of these rows, over the whole width; `along` is "x" for lines before columns. */
+/** Draws a line before each row whose index is in `rows`, over the whole width. If `along` is "x",
+ * the lines are before columns, over the whole height. */
 export const linesBefore = (rows, name, style, along = "y", z = 5) => ({
   type: "custom", name: `\0${name}`, silent: true, z, data: rows.map((row) => [row, row]),
   encode: { x: along === "x" ? 0 : [], y: along === "y" ? 0 : [], tooltip: [] },
@@ -70,26 +74,28 @@ export const linesBefore = (rows, name, style, along = "y", z = 5) => ({
   },
 });
 
-/** Draws lines between the blocks of a heat map. */
+/** Draws lines between the hosts' blocks of a heat map. */
 const hostLines = (blocks, colours, along) =>
   linesBefore(blocks.slice(1).map(({ first }) => first), "hosts", { stroke: colours.text, opacity: 0.55 }, along);
 
-/** Makes the colour scale below a heat map, which extends equally far on both sides of zero. `words` label its upper and its
- * lower end, followed by their values if `own` has a formatter. */
+/** Makes the colour scale below a heat map, by default from -`most` to `most`. `words` are the
+ * texts at its upper and its lower end; if `own` has a formatter, the values of the ends follow
+ * them. */
 const scale = (colours, most, words, own = {}) => ({
   type: "continuous", min: -most, max: most, calculable: false, orient: "horizontal", left: "center", bottom: 0, itemWidth: 12, itemHeight: 140,
   text: own.formatter ? [`${words[0]}: +${own.formatter(most)}`, `${words[1]}: \u2212${own.formatter(most)}`] : words,
   textStyle: { color: colours.faint }, inRange: { color: colours.diverging }, seriesIndex: 0, dimension: 2, ...own,
 });
 
-/** Returns the absolute value that 99.5% of the values do not exceed, so that a single outlier does
- * not stretch the scale; at least `least`. */
+/** Returns the value that 99.5% of the absolute values do not exceed, but at least `least`. It is
+ * used as the end of a colour scale, which a single outlier would stretch. */
 function reach(values, least) {
   const sizes = values.filter(known).map(Math.abs).sort((a, b) => a - b);
   return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
 }
 
-/** Returns a function that is true for the rows to label: all, or every second, fourth, ... */
+/** Returns a function that is true for the indices of the rows that get a label: all rows if they
+ * are high enough, else every second, fourth, ...; `height` is a row's, in pixels. */
 function everyNth(height) {
   const nth = 2 ** Math.max(0, Math.ceil(Math.log2(13 / height)));
   return (row) => row % nth === 0;
@@ -98,12 +104,15 @@ function everyNth(height) {
 const quantities = ["step", "compute", "copies", "transfer", "wait", "bubble", "gap", "caused_wait"];
 const rowTitle = (map, row) => `rank ${map.world_rank[row]} on ${map.hosts[map.host[row]]}`;
 
-/** Returns the quantities of the map: {title, absolute, seconds[], value[]}; a value is a deviation relative to the median step. */
+/** Returns the quantities of a rank map: {title, absolute, seconds[], value[]}, where [] has an
+ * entry for each row. A value is the deviation from the median rank as a share of the median
+ * step. */
 function deviations(map) {
   const reference = map.median.step;
   return quantities.filter((key) => map[key]?.some(known)).map((key) => {
-    // Ideally a rank causes no wait, so the deviation of caused wait is from zero and not from the median. It is a sum over the
-    // ranks that waited, and is divided by their number.
+    // Ideally a rank causes no wait, so the deviation of caused wait is from zero, not from the
+    // median. It is a sum over the ranks that waited, so it is divided by the number of other
+    // ranks.
     const absolute = key === "caused_wait";
     const middle = absolute ? 0 : map.median[key];
     const others = absolute ? Math.max(1, map.traced - 1) : 1;
@@ -112,8 +121,8 @@ function deviations(map) {
   });
 }
 
-/** Returns a sentence on the rank with the longest computation, or step if computation is not
- * known; "" if it exceeds the median by at most 2% of a step. */
+/** Returns a sentence about the rank with the longest computation (or step, if computation is not
+ * known); "" if that is longer than the median by at most 2% of a step. */
 function outstanding(map, shown) {
   const { title, value } = shown.find((at) => at.title === "compute") ?? shown[0];
   const row = value.reduce((best, of, at) => (of > (value[best] ?? 0) ? at : best), 0);
@@ -124,9 +133,10 @@ function outstanding(map, shown) {
 const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
 
 /** Describes a heat map with a row for each rank. It takes a chart's description without `option`,
- * and values: [column][row]; xAxis; ends: words for the ends of the scale, whose values have
- * `places` decimal places; tip: (column, row, value) => string; cells: own settings of heatCells, a
- * function of the colours and the reach. */
+ * and the following. values: [column][row]. xAxis. ends: words for the ends of the scale. places:
+ * decimal places of the values at these ends. tip(column, row, value) returns a tooltip's text.
+ * cells: a function of the colours and the end of the scale that returns settings for
+ * heatCells(). */
 function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () => ({}), numbers, note, ...spec }) {
   const items = values.flatMap((of, x) => of.flatMap((value, y) => (known(value) ? [[x, y, value]] : [])));
   const most = reach(items.map((item) => item[2]), 0.01);
@@ -176,7 +186,8 @@ function mapChart(map, point, shown) {
     },
     cells: (colours, most) => ({
       border: map.rank.length <= 96 ? colours.background : null,
-      // Text on the strong colours at the ends of the scale has the background colour.
+      // Labels of cells with the strong colours near the ends of the scale have the background's
+      // colour.
       label: ([, , value]) => (isLabelled && Math.abs(value) >= 0.0005
         ? { text: (100 * value).toFixed(1), fill: Math.abs(value) > 0.6 * most ? colours.background : colours.text } : null),
     }),
@@ -207,7 +218,8 @@ export const ranksBlocks = ({ curves }) => [pointContent(curves, many, (point) =
   return [{ saying: outstanding(map, shown) }, { charts: [mapChart(map, point, shown), cellsChart(map, point)] }];
 })];
 
-/** The quantities of a pair, with the words for larger (`more`) and smaller (`less`) values. */
+/** The quantities that are measured for a pair of ranks. `more` and `less` are words for values
+ * that are larger and smaller than others. */
 const pairQuantities = {
   bandwidth: { key: "bandwidth", title: "bandwidth", text: bandwidth, more: "faster", less: "slower" },
   latency: { key: "latency", title: "one-way latency", text: seconds, more: "slower", less: "faster" },
@@ -215,10 +227,11 @@ const pairQuantities = {
 };
 const quantityOf = (key) => Object.values(pairQuantities).find((at) => at.key === key) ?? { title: key, text: bandwidth };
 const isPair = (row) => row.op === "p2p" && row.src !== undefined;
-/** Replaces the ranks of pairs by their MPI ranks, which the page shows. */
+/** Replaces the point's ranks in pairs by MPI ranks, which the page shows. */
 const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_rank, dst: pair.dst_world_rank }));
 
-/** Returns the blocks of ranks by host, for these ranks of the launch; none if a host is unknown. */
+/** Returns the blocks of consecutive ranks on one host (see hostBlocks()) for these MPI ranks; []
+ * if the host of a rank is not known. */
 function hostsOfRanks(run, ranks) {
   const { places, ranks: all } = run.system ?? {};
   const hostOf = new Map(places ? places.rank.map((rank, i) => [rank, places.host[i]]) : (all ?? []).map((at) => [at.rank, at.host]));
@@ -228,13 +241,14 @@ function hostsOfRanks(run, ranks) {
   return hostBlocks(hosts, names.map((name) => hosts.indexOf(name)));
 }
 
-/** Returns a function for the deviation of a pair's value from the median of its class of link. */
+/** Returns a function that gives the relative deviation of a pair's value from the median over all
+ * pairs of the same link class. */
 function againstClass(pairs, key) {
   const middles = new Map([...groupBy(pairs, (pair) => pair.class)].map(([name, own]) => [name, median(own.map((pair) => pair[key]))]));
   return (pair) => (known(pair[key]) && middles.get(pair.class) ? pair[key] / middles.get(pair.class) - 1 : null);
 }
 
-/** Draws outlines around the cells of slow pairs. */
+/** Draws outlines around those cells of a matrix that belong to slow pairs. */
 const outlines = (cells, colours) => ({
   type: "custom", name: "\0slow", silent: true, z: 6, data: cells,
   renderItem: (_, api) => ({
@@ -248,7 +262,7 @@ const numbersOf = (slow) => columns("class", "from:count=src, to:count=dst, clas
 
 function coloursOf(colours, state, quantity, values) {
   if (state.colour === "against its class") {
-    // Red always means slow, also for bandwidth, where slow values are low.
+    // Red always means slow, also for bandwidth, of which small values are slow.
     const ways = quantity.key === "latency" ? colours.diverging : [...colours.diverging].reverse();
     return scale(colours, reach(values, 0.05), [quantity.more, quantity.less], { inRange: { color: ways }, formatter: (value) => percent(value, 0) });
   }
@@ -268,7 +282,7 @@ function matrixBlock(run, point, slow) {
   const placeOf = (pair) => [place.get(pair.dst), place.get(pair.src)];
   const blocks = hostsOfRanks(run, ranks);
   const hasBlocks = blocks.length > 1;
-  // The matrix is square even in a narrow window.
+  // The cells of the matrix are square, even in a narrow window. `side` is in pixels.
   const side = Math.min(Math.max(16, Math.min(34, 560 / ranks.length)), 720 / ranks.length, Math.max(200, window.innerWidth - 150) / ranks.length);
   const failed = pairs.filter((pair) => pair.status !== "ok").length;
   const option = (colours, state) => {
@@ -314,19 +328,21 @@ function slowText(at) {
   return `${at.from} to ${at.to}: ${title} ${text(at.value)}, ${percent(speedOf(at), 0)} of the speed that is usual (${text(at.typical)}${at.class ? `, ${at.class}` : ""})`;
 }
 
-/** Returns each slow pair once for both directions, with the quantity in which it is slowest; the
+/** Returns each slow pair once, with the direction and the quantity in which it is slowest. The
  * slowest pair comes first. */
 const slowPairs = (slow) => [...groupBy(slow, (at) => [at.src, at.dst].sort((x, y) => x - y).join(" ")).values()]
   .map((same) => same.reduce((worst, at) => (speedOf(at) < speedOf(worst) ? at : worst))).sort((x, y) => speedOf(x) - speedOf(y));
 
-/** Returns a sentence on the rank that more than half of at least four slow pairs have in common; null if there is none. */
+/** Returns a sentence about the rank that occurs in more than half of the slow pairs, if there are
+ * at least four; null if there is no such rank. */
 function commonEnd(pairs) {
   const ends = [...groupBy(pairs.flatMap((at) => [at.from, at.to]), (end) => end)].map(([name, all]) => [name, all.length]);
   const [name, times] = ends.reduce((best, at) => (at[1] > best[1] ? at : best), ["", 0]);
   return pairs.length >= 4 && times > pairs.length / 2 ? `${times} of ${pairs.length} slow pairs have one end in common: ${name}` : null;
 }
 
-/** Returns the number of slow pairs in each quantity; the matrix outlines only the pairs that are slow in the quantity it shows. */
+/** Returns a text with the number of slow pairs in each quantity. It is shown since the matrix
+ * outlines only the pairs that are slow in the quantity that it shows. */
 const slowCounts = (slow) => Object.entries(pairQuantities)
   .map(([name, { key }]) => ({ name, pairs: slowPairs(slow.filter((at) => at.quantity === key)).length }))
   .filter(({ pairs }) => pairs > 0).map(({ name, pairs }) => `${pairs} by ${name}`).join(", ");

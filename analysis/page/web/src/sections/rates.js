@@ -1,19 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the rates that micro-benchmarks measured: bandwidth and time of collectives over size, with the curves that the
-// calibration fitted; matrix multiplications over their work, below the measured ceiling and the peak of the datasheet; memory
-// bandwidth; how much communication is hidden behind computation; the latency of inference against its throughput over batch
-// sizes and meshes, and the latencies of replicas that serve requests at given rates.
+// Shows the rates that micro-benchmarks measured: bandwidth and time of collectives over size, with
+// the curves that the calibration fitted; GEMM rates over their work, below the measured ceiling
+// and the peak of the data sheet; memory bandwidth; how much communication is hidden behind
+// computation; the latency of inference against its throughput, over batch sizes and meshes; and
+// the latencies of replicas that serve requests at given rates.
 import {
   bandwidth, bytes, colourOf, columns, distinct, el, flops, groupBy, joined, known, labels, largestBy, legendOf, lined,
   linesChart, markLine, meshText, oneOf, ownOf, percent, pointTip, rankCount, seconds, si, statusText, timeTip, unsound,
 } from "../kit.js";
 
-/** True if the point has a label that says that its times do not represent the machine. */
+/** True if the point has a label which says that its times do not represent the machine. */
 const isUnsound = (point) => point.labels.some((label) => unsound.includes(label));
 const others = new Set(["gemm", "memory", "p2p", "overlap", "infer", "serve"]);
 const isCollective = (row) => row.members !== undefined && !others.has(row.op);
-/** Returns the words that identify a line; words that all lines share are left out of their names. */
+/** Returns the words that describe a line of a chart. Its name consists of those words that not all
+ * lines share. */
 const wordsOf = ({ run, point, row }, runs) => ({
   members: known(row.members) ? `${row.members} ranks` : `${point.ranks} ranks`,
   of: row.members !== point.ranks ? `of ${point.ranks}` : null,
@@ -26,7 +28,7 @@ const wordsOf = ({ run, point, row }, runs) => ({
   run: runs > 1 ? run.id : null,
 });
 
-/** Returns the lines of one op: [{name, rows, point, run}]. */
+/** Returns the lines of the chart of one op: [{name, rows, point, run}]. */
 function linesOf(micro, op) {
   const runs = new Set(micro.map(({ run }) => run)).size;
   const all = micro.flatMap(({ run, point }) => point.rows.filter((row) => row.op === op && isCollective(row)).map((row) => ({ run, point, row })))
@@ -40,7 +42,8 @@ function linesOf(micro, op) {
   }));
 }
 
-/** Returns busbw / algbw from any row that has both, since the ratio is the same for all sizes. */
+/** Returns the ratio busbw / algbw from any row that has both, since it is the same for all sizes;
+ * null if no row has both. */
 function factorOf(line) {
   const row = line.rows.find((at) => at.busbw > 0 && at.algbw > 0);
   return row ? row.busbw / row.algbw : null;
@@ -56,7 +59,7 @@ function fitOf(line, op) {
 // Earlier lines are wider and later ones are dashed, so that lines that coincide stay visible.
 const dashes = ["solid", [9, 4], [9, 3, 2, 3]];
 
-/** Describes a line of measured rows; wrong results are marked. */
+/** Describes a line of measured rows. Rows with wrong elements are marked. */
 function measured(line, i, lines, value, colours) {
   const isHollow = isUnsound(line.point);
   const wider = Math.min(2, lines - 1 - i);
@@ -79,7 +82,7 @@ function fitted(line, op, i, value, colours) {
   }];
 }
 
-/** Makes an axis of sizes that begins and ends with the data. */
+/** Makes an axis of sizes that begins and ends at the smallest and the largest size. */
 const sizeAxis = (name) =>
   ({ type: "log", logBase: 2, min: ({ min }) => min, max: ({ max }) => max, name, minorTick: { show: false }, format: bytes });
 
@@ -94,7 +97,7 @@ const lineChart = ({ lines, op, value, fit, text, ...spec }) => linesChart({
     ...lines.flatMap((line, i) => fitted(line, op, i, fit(line), colours))],
 });
 
-/** Describes the bars of an op without sizes, such as a barrier. */
+/** Describes a bar chart for an op whose rows have no sizes, such as a barrier. */
 const barChart = (lines, op, spec) => ({
   ...spec, legend: false,
   option: (colours) => ({
@@ -108,7 +111,7 @@ const barChart = (lines, op, spec) => ({
 const numbers = columns("row", "line=line.name, bytes, time~, p99=time.p99, algbw, busbw, wrong, class",
   { labels: ({ line }) => line.point.labels.join(" "), status: statusText });
 
-/** Returns the best bandwidth and the least time of each line, in words. */
+/** Returns a sentence for each line that names its highest bandwidth and its shortest call. */
 const bestTexts = (lines) => lines.map((line) => {
   const best = largestBy(line.rows.filter((row) => row.busbw > 0), (row) => row.busbw);
   const least = Math.min(...line.rows.map((row) => row.time.median).filter(known));
@@ -157,7 +160,8 @@ function gemmLines(micro, dtype) {
     })));
 }
 
-/** Returns the best measured rate and the datasheet's peak: [name, FLOP/s]. */
+/** Returns the highest measured rate and the data sheet's peak for these lines: [[name, FLOP/s],
+ * ...]. */
 function limitsOf(lines, dtype) {
   const found = new Map();
   for (const { run, cache, rows } of lines) {
@@ -200,7 +204,7 @@ function rateChart(lines, dtype) {
     tip: gemmTip,
     lines: (colours) => lines.map(({ name, rows, point }, i) => ({
       name,
-      // A line joins square shapes; other shapes do not form a series.
+      // A line joins the points of square shapes; points of other shapes are not joined.
       type: rows.every(isSquare) ? "line" : "scatter",
       items: rows.filter((row) => row.flops > 0).map((row) =>
         ({ x: row.flop, y: row.flops, isHollow: isUnsound(point), row, point })),
@@ -214,13 +218,15 @@ export function gemmBlocks({ micro }) {
   return [oneOf("precision", dtypes.map(String), (index) => [{ charts: [rateChart(gemmLines(micro, dtypes[index]), dtypes[index])] }])];
 }
 
-/** Returns a function that names the kind of a row, with its NUMA node if there are several. */
+/** Returns a function that names the kind of a row, with its NUMA node if the rows have several
+ * nodes. */
 function kindNames(rows) {
   const isSplit = new Set(rows.map((row) => row.numa)).size > 1;
   return (row, ...more) => joined([row.kind, ...more, known(row.numa) && isSplit && `NUMA node ${row.numa}`]);
 }
 
-/** Describes the bars of a rank's bandwidth alone and with all ranks together, at the largest size of each kind. */
+/** Describes a bar chart of the memory bandwidth of one rank alone and of all ranks together, at
+ * the largest size of each kind of access. */
 function memoryBars(rows, table) {
   const kindOf = kindNames(rows);
   const measured = rows.filter((row) => known(row.bandwidth));
@@ -279,7 +285,8 @@ function ofOverlap(rows) {
     { table: { columns: overlapNumbers, items: rows, caption: "overlap of multiplications and collectives", most: 40 } }];
 }
 
-/** Returns a function that makes the blocks of the points that have rows of `op`; the reader chooses one of them. */
+/** Returns a function that makes the blocks for points that have rows of `op`. The reader chooses
+ * the point; show(rows) returns its blocks. */
 const ofPoints = (op, show) => ({ micro }) => {
   const all = micro.map(({ point }) => ({ point, rows: point.rows.filter((row) => row.op === op) })).filter(({ rows }) => rows.length > 0);
   const names = all.map(({ point }) => `${rankCount(point.ranks)}, point ${point.index}`);
@@ -290,12 +297,14 @@ export const memoryBlocks = ofPoints("memory", (rows) => {
   return [{ charts: [memoryBars(rows, table), sizesChart(rows, table)] }];
 });
 export const overlapBlocks = ofPoints("overlap", ofOverlap);
-/** True if a row has enough samples for an interval. Other rows are on no frontier, and no line joins them. */
+/** True if a row has enough samples for an interval. Other rows are on no frontier, and are not
+ * joined by lines. */
 const hasInterval = (row) => known(row.tpot.lower);
 const onFrontier = (row) => row.on_frontier && hasInterval(row);
 const meshOf = ({ point }) => meshText(point.mesh, "one rank");
 
-/** Returns the task of a row as a text. Only rows with the same text are compared, and each text has its own frontier. */
+/** Returns the task of a row as a text. Only rows with the same text are compared, and they have a
+ * frontier of their own. */
 const question = ({ run, point, dtype, prompt, output }) => joined([run.file, point.model, dtype, `prompt ${prompt}`, `output ${output}`,
   point.options.vocabulary === "off" && "without vocabulary"]);
 
@@ -304,7 +313,8 @@ const inferenceNumbers = columns("inference", { mesh: meshOf }, "ranks=point.ran
   "n:count=tpot.plays, tokens_per_second, tokens_per_second_per_rank, cache_bytes",
   { frontier: (row) => (onFrontier(row) ? "*" : ""), status: statusText });
 
-/** Describes a chart with a line for each mesh over batch sizes; frontier points are filled. */
+/** Describes a chart with a line for each mesh over batch sizes. Points on the Pareto frontier are
+ * filled. */
 function frontierChart(all) {
   const meshes = [...new Set(all.map(meshOf))];
   const measured = all.filter((row) => known(row.tpot.median) && known(row.tokens_per_second_per_rank)).sort((a, b) => a.batch - b.batch);

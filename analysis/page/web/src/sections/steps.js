@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the series of a point's step times and their distribution, and its devices during the measured loop: clocks, power,
-// temperature, and the times when clocks were limited.
+// Shows a point's step times, as a series and as a distribution, and its devices while steps were
+// measured: clocks, power, temperature, and the times in which clocks were limited.
 import {
   column, columns, fixed, groupBy, lined, linesChart, markLine, meshTip, ownOf, percent, pointContent, pointTip, rankCount, seconds, si,
   timeTip,
 } from "../kit.js";
 
-/** The symbols and colours of steps, by `kind` in details.steps. */
+/** The names, symbols and colours of the kinds of steps; the index is `kind` in details.steps. */
 const kinds = [
   { name: "measured", symbol: "circle", size: 5, colour: (colours) => colours.series[0] },
   { name: "traced", symbol: "triangle", size: 6, colour: (colours) => colours.series[1] },
@@ -16,7 +16,7 @@ const kinds = [
 ];
 const measured = 0, warmUp = 3;
 
-/** Draws the median as a line, and its interval as a band. */
+/** Draws the median as a line and its interval as a band, behind the measured steps. */
 function medianMarks({ median, lower, upper }, colours) {
   if (typeof median !== "number") return {};
   const band = { silent: true, itemStyle: { color: colours.series[0], opacity: 0.15 }, data: [[{ yAxis: lower }, { yAxis: upper }]] };
@@ -29,13 +29,13 @@ function medianMarks({ median, lower, upper }, colours) {
 /** Describes the chart of a point's step times. */
 function seriesChart(point) {
   const { first, time, kind, every } = point.details.steps;
-  // The step time is that of the launch whose steps are shown.
+  // The step time shown is that of the launch whose steps are shown.
   const whole = point.full.step_time ?? point.step_time;
   const { median, lower, upper } = whole;
   const items = first.map((step, i) => ({ step, time: time[i], kind: kind[i] }));
   const byKind = kinds.map((_, of) => items.filter((at) => at.kind === of));
   const longest = (all) => Math.max(0, ...all.map((at) => at.time));
-  // Warm-up steps may be so long that the other steps would be hard to tell apart.
+  // Warm-up steps may be so long that the differences between the others could not be seen.
   const isSlowStart = longest(byKind[warmUp]) > 1.3 * longest(items.filter((at) => at.kind !== warmUp));
   const hasStart = items.findIndex((at) => at.kind !== warmUp) > 0;
   const lineOfKind = ({ name, symbol, size, colour, isHollow }, of, colours) => ({
@@ -59,7 +59,7 @@ function seriesChart(point) {
   });
 }
 
-// A distribution of fewer steps than this is not readable.
+// With fewer measured steps, no distribution is shown.
 const fewest = 6;
 const hasDistribution = ({ details: { steps } }) =>
   Boolean(steps?.quantiles) && steps.kind.filter((kind) => kind === measured).length >= fewest;
@@ -69,7 +69,8 @@ const quantileNumbers = columns("point", "ranks",
     column(nameOfShare[share] ?? `${share}%`, ({ details }) => details.steps.quantiles[share], { form: "seconds" })),
   column("99% / median", ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50], { form: "ratio" }));
 
-/** Describes the chart of distributions at all rank counts of a curve: tails grow with ranks. */
+/** Describes the chart of step time distributions at all rank counts of a curve, which shows that
+ * tails grow with ranks. */
 function distributionChart(point, group) {
   const points = group.points.filter(hasDistribution);
   if (!points.includes(point)) return null;
@@ -97,19 +98,22 @@ export const stepsBlocks = ({ curves }) => [pointContent(curves, ({ steps }) => 
   return [{ charts: [seriesChart(point), distributionChart(point, group)] }];
 })];
 
-/** NVML's reasons for lower clocks (nvmlClocksEventReasons), without an idle GPU and clocks set by an administrator. */
+/** NVML's reasons for lowered clocks, as bits of nvmlClocksEventReasons. Two reasons are left out,
+ * since they are no fault: an idle GPU, and clocks that an administrator set. */
 const reasons = [
   [0x4, "software power cap"], [0x8, "hardware slowdown"], [0x10, "sync boost"], [0x20, "software thermal slowdown"],
   [0x40, "hardware thermal slowdown"], [0x80, "power brake"], [0x100, "display clocks"],
 ];
 
-/** The titles of quantities, in the order of their charts; others are shown by their names. */
+/** The titles of quantities, in the order of their charts. Other quantities follow, with their
+ * names as titles. */
 const titles = {
   sm_clock: "SM clock", clock: "CPU clock", power: "Power", temperature: "Temperature", utilisation: "Utilisation",
   memory_clock: "Memory clock", clock_min: "Lowest CPU clock",
 };
 
-/** Returns `of`, which converts a value to the unit that people read, and `text`, which formats it. */
+/** Returns {of, text}: `of` converts a value to the unit that people read, and `text` formats the
+ * result. */
 function unitOf(unit) {
   if (unit === "K") return { of: (value) => value - 273.15, text: (value) => `${fixed(value, 0)} \u00b0C` };
   return { of: (value) => value, text: (value) => (unit === "1" ? percent(value, 0) : si(value, unit)) };
@@ -118,7 +122,8 @@ function unitOf(unit) {
 const shortName = (at) => `rank ${at.world_rank}, ${at.device}`;
 const deviceName = (at) => `${shortName(at)}${at.host ? ` on ${at.host}` : ""}`;
 
-/** Returns when a device's clock was limited: [{from, to, why}]; a sample is valid until the next. */
+/** Returns the times in which a device's clock was limited: [{from, to, why}]. A sample holds until
+ * the next one. */
 function heldDown(throttle) {
   const spans = [];
   throttle?.time.forEach((time, i) => {
@@ -131,7 +136,7 @@ function heldDown(throttle) {
   return spans;
 }
 
-/** Draws the parts of a line during which the device's clock was limited as thick lines. */
+/** Draws thick lines over those parts of a line in which the device's clock was limited. */
 const heldLine = (series, held, of, colours) => ({
   name: "held down", symbol: "circle", symbolSize: 4, showSymbol: true, connectNulls: false, z: 4,
   stroke: { color: colours.bad, width: 3 }, itemStyle: { color: colours.bad },
@@ -170,7 +175,7 @@ function quantityChart(quantity, all, throttles, point) {
   });
 }
 
-/** Returns sentences on how long each device's clock was limited, and for which reason. */
+/** Returns sentences that tell how long each device's clock was limited, and why. */
 const heldTexts = (throttles, length) => throttles.flatMap((throttle) =>
   [...groupBy(heldDown(throttle), ({ why }) => why)].map(([why, spans]) => {
     const time = spans.reduce((sum, { from, to }) => sum + to - from, 0);
@@ -179,10 +184,11 @@ const heldTexts = (throttles, length) => throttles.flatMap((throttle) =>
 
 const order = Object.keys(titles);
 const rank = (quantity) => (order.includes(quantity) ? order.indexOf(quantity) : order.length);
-/** These quantities have no line: counters only grow, throttle reasons mark the lines of clocks. */
+/** Quantities that get no line: counters only grow, and throttle_reasons is drawn as marks on the
+ * lines of clocks. */
 const counters = new Set(["energy", "busy_time", "throttle_count", "throttle_reasons", "sample_time"]);
 const isDrawn = ({ quantity }) => !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
-/** True if the quantity has different values; a constant quantity needs no chart. */
+/** True if the values of the quantity differ; a constant quantity gets no chart. */
 const changes = (all) => all.some(({ value }) => value.some((at) => at !== all[0].value[0]));
 
 function blocksOf(point) {

@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Draws the timeline of one traced step: a lane for each rank, a box for each operation. `layout`
-// is {rows: [{lane, stream, computes}], first: [row of each lane], rowOf: Map "lane stream" ->
-// row}.
+// Draws the timeline of one traced step: a lane for each rank, with a row for each of its streams,
+// and a box for each operation. `layout` in the functions below is {rows, first, rowOf}. rows:
+// [{lane, stream, computes, ...}], where `computes` is true if the row has other operations than
+// communication. first: the index of each lane's first row. rowOf: a Map from "lane stream" to the
+// index of the row.
 import { columns, isNarrow, joined, lined, missing, percent, pointContent, pointTip, rankCount, seconds } from "../kit.js";
 import { linesBefore } from "./ranks.js";
 
@@ -14,14 +16,15 @@ const copies = new Set(["copy", "cast", "advise", "copies"]);
 const isCommunication = (op) => communication.has(op);
 const isDark = (colours) => colours.name === "dark";
 
-/** Returns the colour of a microbatch, on the circle of hues from blue over green to violet. */
+/** Returns the colour of a microbatch: its hue runs from blue over green to violet with the
+ * index. */
 function hue(colours, phase, index = 0, count = 1) {
   const degrees = (212 + (300 * index) / Math.max(count, 1)) % 360;
   const [forward, backward] = isDark(colours) ? [62, 42] : [46, 70];
   return `hsl(${degrees.toFixed(0)},58%,${phase === "backward" ? backward : forward}%)`;
 }
 
-/** Returns the colour of a phase that belongs to no microbatch. */
+/** Returns the colour of a phase, for operations that belong to no microbatch. */
 function phaseColour(colours, phase) {
   const named = {
     forward: hue(colours, phase), backward: hue(colours, phase), gradient_reduction: colours.parts.transfer,
@@ -30,7 +33,7 @@ function phaseColour(colours, phase) {
   return named[phase] ?? colours.parts.other;
 }
 
-/** Returns the colour of an operation; `by` is the reader's choice: "kind", "phase" or
+/** Returns the colour of an operation. `by` is the reader's choice: "kind", "phase" or
  * "microbatch". */
 function spanColour(colours, { phase, microbatch, microbatches, op, by }) {
   if (by === "kind") return colours.parts[isCommunication(op) ? "transfer" : copies.has(op) ? "copies" : "compute"];
@@ -38,12 +41,13 @@ function spanColour(colours, { phase, microbatch, microbatches, op, by }) {
   return hasHue ? hue(colours, phase, microbatch, microbatches) : phaseColour(colours, phase);
 }
 
-/** Returns the colour of text on a box. */
+/** Returns the colour of text on a box of this phase. */
 const textColour = (colours, phase) => ((phase === "backward") !== isDark(colours) ? "#1c2330" : "#ffffff");
 const patterns = new Map();
 const size = 6; // pixels after which a pattern repeats
 
-/** Makes a fill of diagonal lines on the colour `ground`, which covers `background` with the opacity `strength`. */
+/** Makes a pattern of diagonal lines. The colour `ground` is below the lines, and with the opacity
+ * `strength` above `background`. */
 function striped({ ground, strength, line, lineWidth, background }) {
   const key = [ground, line, background].join(" ");
   if (!patterns.has(key)) {
@@ -67,20 +71,22 @@ function striped({ ground, strength, line, lineWidth, background }) {
   return patterns.get(key);
 }
 
-/** Returns the fill of a box: communication is hatched, and stripes mark several classes of ops. */
+/** Returns the fill of a box. Communication is hatched if the box is wide enough; a box with
+ * several classes of operations ("mixed") is striped. */
 function fillOf(op, colour, background, isWide) {
   if (op === "mixed") return striped({ ground: colour, strength: 1, line: background, lineWidth: 1, background });
   if (!isCommunication(op) || !isWide) return colour;
   return striped({ ground: colour, strength: 0.35, line: colour, lineWidth: 1.6, background });
 }
 
-/** The names of idle times, by `kind` in details.timeline.idle. */
+/** The names of kinds of idle time; the index is `kind` in details.timeline.idle. */
 const idleNames = ["exposed communication", "gap"];
 const idleParts = ["transfer", "gap"];
 const tint = (colours, kind) => ({ fill: colours.parts[idleParts[kind]], opacity: isDark(colours) ? 0.28 : 0.2 });
 
-/** Makes a series of boxes. Items are [first row, begin, end, last row, ...]; `draw(shape, api)` makes the visible part of a box,
- * `height` is a share of a row. */
+/** Makes a series of boxes. An item is [first row, begin, end, last row, ...]. `draw(shape, api)`
+ * draws the visible part of a box. `height` is the height of a box in one row, as a share of the
+ * row. */
 const boxes = (name, data, { height, draw, ...own }) => ({
   type: "custom", name, data, encode: { x: [1, 2], y: [0, 3], tooltip: [] }, clip: true, ...own,
   renderItem({ coordSys: area }, api) {
@@ -93,7 +99,7 @@ const boxes = (name, data, { height, draw, ...own }) => ({
   },
 });
 
-/** Draws the operations of a phase. */
+/** Draws the operations of a phase as boxes. */
 function spanSeries({ spans, phases, ops }, layout, phase, colours, by) {
   const microbatches = Math.max(0, ...spans.microbatch) + 1;
   const data = spans.phase.flatMap((at, i) => {
@@ -119,19 +125,20 @@ function spanSeries({ spans, phases, ops }, layout, phase, colours, by) {
   return boxes(name.replaceAll("_", " "), data, { height: 0.8, z: 3, itemStyle: { color: phaseColour(colours, name) }, draw });
 }
 
-/** Draws the times in which no stream of the lane computes or copies, beneath the lane's boxes. */
+/** Draws the times in which no stream of a lane computes or copies, below the boxes of the lane. */
 function idleSeries({ idle }, layout, kind, colours) {
   const data = idle.lane.flatMap((lane, i) => {
     const last = (layout.first[lane + 1] ?? layout.rows.length) - 1;
     return idle.kind[i] === kind ? [[layout.first[lane], idle.start[i], idle.start[i] + idle.length[i], last, lane]] : [];
   });
-  const pale = `${tint(colours, kind).fill}66`; // legend: opacity of 40% (hex 66)
+  const pale = `${tint(colours, kind).fill}66`; // with an opacity of 40% (hex 66), for the legend
   return boxes(idleNames[kind], data, {
     height: 0.92, z: 1, itemStyle: { color: pale }, draw: (shape) => ({ type: "rect", shape, style: tint(colours, kind) }),
   });
 }
 
-/** Draws idle times on top of boxes that stand for several operations and would hide these times, in the rows that compute. */
+/** Draws idle times above the boxes in rows that compute: a box that stands for several operations
+ * would hide the idle times between these. */
 function idleWithin({ idle }, layout, colours) {
   const data = idle.lane.flatMap((lane, i) => layout.rows.flatMap((row, at) =>
     (row.lane === lane && row.computes ? [[at, idle.start[i], idle.start[i] + idle.length[i], at, idle.kind[i]]] : [])));
@@ -143,7 +150,7 @@ function idleWithin({ idle }, layout, colours) {
 
 const nano = (value) => seconds(value * 1e-9);
 
-/** Makes a row for each stream of each lane that has operations. */
+/** Makes the rows of the timeline: one for each stream of a lane that has operations. */
 function rowsOf({ lanes, spans, ops }) {
   const used = lanes.map(() => new Set());
   const computes = new Set();
@@ -169,7 +176,7 @@ function laneTitle(lane) {
 
 const place = (value) => (value >= 0 ? value : null);
 
-/** Returns the operations of a timeline, as items of its table and for tooltips. */
+/** Returns the operations of a timeline as items, for the table and for tooltips. */
 const spansOf = ({ spans, lanes, ops, phases }) => spans.lane.map((l, i) => ({
   lane: lanes[l].label, of: lanes[l], rank: lanes[l].world_rank, stream: lanes[l].streams?.[spans.stream[i]] ?? spans.stream[i],
   operation: ops[spans.op[i]], phase: phases[spans.phase[i]], microbatch: place(spans.microbatch[i]), layer: place(spans.layer[i]),
@@ -186,7 +193,7 @@ function spanText(at) {
 
 function noteOf(timeline) {
   // The time of the step is that of its slowest rank. The chart covers the time from the first
-  // start of a rank to the last end of a rank, which may be longer.
+  // start to the last end of any rank, which may be longer.
   const [time, width] = [timeline.step_time, timeline.length].map(seconds);
   const mixed = timeline.ops.includes("mixed") ? "; full with stripes: communication drawn together with other work" : "";
   return `${joined([
@@ -197,7 +204,8 @@ function noteOf(timeline) {
     timeline.left_out > 0 && `${timeline.left_out} more traced ranks are not shown`], ". ")}. Ctrl and wheel, the slider, or + and - zoom.`;
 }
 
-/** Makes the axis of lanes. If there are many rows, only the lanes are labelled. */
+/** Makes the axis of lanes. If there are too many rows to label, only the first row of each lane is
+ * labelled. */
 function laneAxis({ rows, first }, isCrowded) {
   const nameOf = ({ title, own }, isFirst) => {
     if (!own) return title;
@@ -254,10 +262,11 @@ function stepChart(timeline, point) {
   };
 }
 
-/** Says which share of the lanes' time is idle; it counts all operations, even those not drawn. */
+/** Returns sentences that tell how much of the lanes' time is idle. All operations count, even
+ * those not drawn. */
 function idleText({ totals, breakdown }) {
-  // The shares are relative to the sum of the ranks' own steps, which is less than the time drawn if ranks begin later or end
-  // earlier.
+  // The shares are relative to the sum of the ranks' own steps. This is less than the time drawn if
+  // ranks begin later or end earlier than others.
   const [whole, exposed, gap] = [totals.step, totals.exposed, totals.gap].map((values) => values.reduce((all, value) => all + value, 0));
   const share = (value, of) => (of > 0 ? percent(value / of) : missing);
   const waits = breakdown?.wait_known && breakdown.bubble_known;
