@@ -45,7 +45,7 @@ EXTERNAL = [
     (r"fmt/.*", None),
     (r"dirent\.h", ["src/base"]),  # others read folders by base::entries_of
     # POSIX and the C library of Linux.
-    (r"(unistd|fcntl|sched|signal|pthread|dlfcn|poll|termios|netdb|time|link|elf)\.h", None),
+    (r"(unistd|fcntl|sched|signal|pthread|dlfcn|poll|termios|netdb|time|link|elf|ucontext)\.h", None),
     (r"(sys|linux|netinet|arpa)/.*\.h", None),
 ]
 # Headers that a build writes, and their component.
