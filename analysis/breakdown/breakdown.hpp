@@ -70,9 +70,10 @@ struct BreakdownResult {
   std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none
   std::map<mesh::AxisSet, Breakdown> by_axes;  ///< only communication
   std::optional<LargestUnexplained> largest;   ///< absent if all time is explained
-  /// Absent in three cases: some wait is not known; there are fewer than two traced steps; or ranks
-  /// waited in fewer than twenty instances (collectives, or pairs of exchanges) and fewer than six
-  /// steps have known sums of op times (PointData::op_sums).
+  /// Absent in three cases: some wait is not known; there are fewer than two traced steps; or
+  /// there is too little data for either of two estimates. One estimate needs twenty instances
+  /// (collectives, or pairs of exchanges) in which ranks waited; the other needs six steps with
+  /// known sums of op times (PointData::op_sums).
   std::optional<WaitSplit> waits;
   CausedWait caused;                        ///< see WaitCauses::caused
   std::optional<double> free_network_step;  ///< seconds of a step on a network that takes no time

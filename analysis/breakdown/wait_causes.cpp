@@ -80,7 +80,8 @@ WaitCauses::WaitCauses(const TracedSteps& steps) : steps_(steps) {
 std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
   const TracedStep& step = steps_.steps[at];
   struct Instance {
-    /// The smallest sum, over the other steps, of a member's waits.
+    /// For each member, its waits in all other steps are summed; this is the smallest of these
+    /// sums.
     Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
     Nanoseconds of_expected;  ///< wait in this step of the member whose sum is `least`
     Nanoseconds sum;

@@ -192,9 +192,9 @@ std::string refusal_of(const Question& question) {
   }
 }
 
-/// Sets an option that the user left open; returns false and changes nothing if what is set already
-/// excludes it. `refusal` is why the question's work cannot be played so far, and is kept up to
-/// date.
+/// Sets an option that the user left open. If this causes a new reason why the question's work
+/// cannot be planned, removes the option again and returns false. `refusal` is the reason from
+/// before the call ("" if the work can be planned); it is updated if the option stays set.
 bool adopt(const std::string& key, const std::string& value, std::string& refusal,
            Question& question) {
   question.base.options.emplace(key, value);

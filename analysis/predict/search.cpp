@@ -169,9 +169,10 @@ class Search {
     return entries;
   }
 
-  /// Returns the entries with the least estimated memory, even if they are slow. These are as many
-  /// of those that may fit as there is time to simulate, and at least a few, so that an error
-  /// message can state how much memory the smallest one needs.
+  /// Returns the entries with the least estimated memory, even if they are slow. At least
+  /// built_at_least entries (if there are so many) are returned, even if they cannot fit, so that
+  /// an error message can state how much memory the smallest one needs. More are returned as long
+  /// as they may fit and there is time to simulate them.
   [[nodiscard]] std::vector<Entry> smallest(std::vector<Entry> entries) const {
     std::ranges::stable_sort(entries, {}, bytes_of);
     double passes = 0;

@@ -16,7 +16,7 @@ namespace isoscale::analysis::render {
 /// The largest number of characters of one text that reports for people show. Only texts that come
 /// from files can be longer.
 inline constexpr std::size_t most_shown = 1000;
-/// The limit for texts in reports for programs, which are never cut.
+/// The limit for texts in reports that other programs read (CSV): these texts are never cut.
 inline constexpr std::size_t whole_text = std::string_view::npos;
 
 /// Returns `text` in a form that is safe for a terminal. Control characters, direction marks and

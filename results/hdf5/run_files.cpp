@@ -228,8 +228,9 @@ void TemporaryFile::reserve(std::uint64_t bytes) {
 }
 
 Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
-  // The file is locked before it gets its final name, so it is never visible without the lock. No
-  // other process waits for this lock, since none knows the temporary name.
+  // The file is locked before it gets its final name, so it is never visible without the lock.
+  // The result of lock() is ignored: no other process can hold this lock, since none knows the
+  // temporary name.
   static_cast<void>(lock(descriptor_));
   if (how == Publish::replace) take_permissions(descriptor_, final_path);
   if (const int code = sync(descriptor_); code != 0) fail("write out", path_, code);

@@ -58,8 +58,9 @@ struct RowData {
 [[nodiscard]] std::optional<double> number_of(const RowData& row, const std::string& key);
 
 /// The op times of one traced step on each rank of the point, summed by kind of op, in seconds.
-/// They are kept for all traced steps that count (at most 512, spread evenly), while spans are kept
-/// for a few steps only.
+/// They are kept for each traced step except the first of a block of steps, which is not used. If
+/// there are more than 512 such steps, at most 512 are kept, spread evenly. Spans are kept for a
+/// few steps only.
 struct OpSums {
   std::uint32_t step = 0;  ///< number among all steps of the point
   std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank of the point

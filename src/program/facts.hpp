@@ -17,11 +17,12 @@ struct Traffic {
   OpKind kind = OpKind::all_reduce;
   std::uint64_t calls = 0;
   units::Bytes bytes;  ///< sum of OutlineOp::bytes
-  /// The bytes that this rank puts on links, rounded to the nearest byte. For an exchange it is the
-  /// sum of its sends. For a collective, let n be its ranks and S its OutlineOp::bytes; ring
-  /// algorithms are assumed. An all_reduce sends 2(n-1)/n S; a reduce_scatter, all_gather or
-  /// all_to_all sends (n-1)/n S (nccl-tests, PERFORMANCE.md). The mean over the group is (n-1)/n S
-  /// for broadcast and reduce, and (n-1)/n^2 S for gather and scatter.
+  /// The bytes that this rank puts on links, rounded to the nearest byte. For an exchange it is
+  /// the sum of its sends. For a collective it is calculated for ring algorithms; let n be the
+  /// number of its ranks and S its OutlineOp::bytes. It is 2(n-1)/n S for all_reduce, and (n-1)/n
+  /// S for reduce_scatter, all_gather and all_to_all (nccl-tests, PERFORMANCE.md). In collectives
+  /// with a root, ranks send different amounts, and `sent` is the mean over the ranks: (n-1)/n S
+  /// for broadcast and reduce, (n-1)/n^2 S for gather and scatter.
   units::Bytes sent;
 };
 

@@ -151,7 +151,8 @@ class Packer {
   std::vector<Placed> placed_;  ///< by offset
 };
 
-/// Returns the lifetimes of all buffers, without their clocks; unused ones have no_buffer.
+/// Returns the lifetimes of all buffers. Their members `known` and `users` are empty until
+/// add_clocks() sets them. The member `buffer` is no_buffer for a buffer that no op uses.
 std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bool>& released) {
   std::vector<Lifetime> lives(program.buffers.size());
   std::size_t section = 0, number = 0;

@@ -186,7 +186,8 @@ void dry_run_on(const std::string& sheet, const std::string& why, const settings
 }
 
 /// Prints the plan for the ranks that were started. If this host could not run the whole plan and
-/// the user named no device, prints the plan for the assumed data sheet instead.
+/// the user named no device, the plan is printed for another machine instead, the one that the
+/// data sheet `assumed_sheet` describes.
 void dry_run_here(const settings::RunConfig& asked, const plan::Site& here, int started,
                   const Services& services) {
   const plan::Site site = plan::planned_site(here, asked);

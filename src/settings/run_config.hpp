@@ -182,7 +182,8 @@ struct PredictCommand {
   std::optional<program::Precision> precision;
   /// The kind of scaling; absent = the run's, or strong for a data sheet.
   std::optional<workloads::Scaling> scaling;
-  /// The axes that the user named; empty = the run's, or the workload's usual mesh.
+  /// The axes that the user named. If there are none and `best` is false, the prediction uses the
+  /// mesh of the run or, for a data sheet, the workload's usual mesh.
   mesh::Request mesh;
   bool best = false;  ///< search for the fastest mesh and options
   /// Workload options, and what-if changes of the machine: key and value in the order given.

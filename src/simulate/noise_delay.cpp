@@ -95,8 +95,8 @@ class Stretches {
   using Counts = std::array<std::uint32_t, mesh::axis_count>;
   static std::size_t index(mesh::Axis axis) { return static_cast<std::size_t>(axis); }
 
-  /// Records that from here on the main stream waits for the first `counts[axis]` communication ops
-  /// of `stream` along each axis.
+  /// Records that the main stream waits, at this point of the program, until the first
+  /// `counts[axis]` communication ops of `stream` along each axis have ended.
   void meet(const Counts& counts, program::StreamId stream) {
     for (std::size_t a = 0; a < counts.size(); ++a) {
       if (counts[a] <= seen_[stream][a]) continue;

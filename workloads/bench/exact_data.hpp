@@ -35,9 +35,10 @@ struct PatternGrid {
 /// their sums wrap around, but to the same value in any order.
 [[nodiscard]] std::optional<double> exact_integers(program::DType type);
 
-/// Returns a distribution for which sums over `ranks` ranks stay within exact_integers(type). If
-/// sums of -1, 0 and 1 alone could exceed that limit, most elements are 0, and the sum of an
-/// element exceeds the limit with a probability below 1e-13.
+/// Returns a distribution of integers such that the sum of one element over `ranks` ranks does
+/// not exceed exact_integers(type). With very many ranks even values from -1 to 1 could exceed
+/// this limit. Then most elements are 0, so that an element's sum exceeds the limit with a
+/// probability below 1e-13.
 [[nodiscard]] PatternGrid pattern_grid(program::DType type, int ranks);
 
 /// Returns `count` rounded up to whole periods of the pattern, at least one: the number of elements

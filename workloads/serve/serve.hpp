@@ -14,9 +14,10 @@
 
 namespace isoscale::workloads::serve {
 
-// Serving: dp replicas answer requests as they arrive. A replica's programs have a section for each
-// batch size and token. The runner chooses which section a replica runs next, depending on the
-// requests that have arrived.
+// Serving: dp replicas answer requests as they arrive. A replica's programs have one section for
+// each pair of a batch size and a token position in the answer (0 is the prefill, which gives the
+// first token). The runner chooses which section a replica runs next, depending on the requests
+// that have arrived.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 

@@ -56,9 +56,10 @@ struct Summary {
   /// The mean number of unanswered requests over the arrivals of the last quarter, minus the mean
   /// over those of the first quarter.
   double backlog_rise = 0;
-  /// The share of arriving requests that pile up: backlog_rise over the number of arrivals between
-  /// the middles of the two quarters. It is about 0 if all requests are answered in time, else
-  /// about 1 - capacity / offered, where the capacity is the highest rate of answers.
+  /// The share of arriving requests that pile up. It is backlog_rise divided by the number of
+  /// arrivals from the middle of the first quarter of arrivals to the middle of the last quarter.
+  /// It is about 0 if all requests are answered in time, else about 1 - capacity / offered, where
+  /// the capacity is the highest rate at which requests can be answered.
   double backlog_growth = 0;
 };
 /// Summarises all requests of a trial, in order of arrival; there must be at least one.

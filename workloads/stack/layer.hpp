@@ -159,8 +159,10 @@ class LayerWriter : public OpWriter {
   struct Normed {
     BufferId x, inverse;
   };
-  /// Calls first_backward(), and computes the gradient of the norm before the pair, if there is
-  /// one. The gradient of the norm adds `bypass`; without a norm, first_backward() adds it.
+  /// Calls first_backward() for the first GEMM of a pair of GEMMs. If there is a norm before the
+  /// pair, also computes the gradient of the norm's input. `bypass` is a gradient that did not
+  /// pass the norm. It is added in the gradient of the norm or, without a norm, by
+  /// first_backward().
   [[nodiscard]] BufferId normed_backward(const First& first, const LinearWriter::Operand& d_out,
                                          const Residual& bypass, InputGradient order,
                                          const Normed& normed);

@@ -148,9 +148,10 @@ void complete_data_options(Request& scaled);
 /// Throws base::UsageError for options about replicas that exclude each other, and for a partition
 /// with too few microbatches.
 void require_data(const Request& scaled);
-/// Adapts the compression of gradients to a twin (the small version of a request for verification).
-/// Blocks become as small as its tensors, and all their elements are sent, so that the twin has the
-/// same result as a single rank.
+/// Adapts top-k compression of gradients to a twin (a small version of a request, used in
+/// verification). A compression block gets at most 100 elements, since the twin's tensors are
+/// small, and all elements of a block are sent, so that the twin has the same result as a single
+/// rank.
 void shrink_data_options(Request& twin);
 /// Removes the options about replicas from the request of the single rank with which verification
 /// compares a twin.
@@ -167,8 +168,9 @@ void require_states(const Request& scaled);
 /// Throws base::UsageError for options about experts that do not fit ep or another option.
 void require_experts(const Request& scaled);
 
-/// Returns the number of experts of a twin (the small version of a request for verification): few
-/// on each rank, but at least as many as each token needs.
+/// Returns the number of experts of a twin (a small version of a request, used in verification):
+/// two on each rank, or more if a token needs more (topk), but at most as many as the request
+/// has.
 [[nodiscard]] int small_experts(const Request& request);
 
 /// Returns the axes along which ranks run different programs. Ranks that differ only along other

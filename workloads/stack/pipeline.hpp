@@ -44,16 +44,16 @@ struct PassTimes {
   double forward = 0, input_gradient = 0, weight_gradient = 0;
 };
 
-/// The names of schedules, in the order of Schedule; they are the values of the option. In the text
-/// below, p is the number of stages, s the index of a stage, m the number of microbatches, and v
-/// the number of chunks.
+/// The names of schedules, in the order of Schedule; they are the values of the option. In the
+/// text below, p is the number of stages, s the index of a stage, m the number of microbatches,
+/// and v the number of chunks.
 /// gpipe: all forward, then all backward (Huang et al., arXiv 1811.06965).
 /// 1f1b: min(p - 1 - s, m) forward, then forward and backward in turn, then the rest backward
 /// (Narayanan et al., arXiv 2104.04473, section 2.2.1).
 /// interleaved: 1f1b over v chunks, with microbatches in groups of p (section 2.2.2 there).
-/// zb-h1: 1f1b whose weight gradients come s microbatches late on stage s, so that input gradients
-/// are sent early and the late weight gradients fill the end (Qi et al., arXiv 2401.10241, section
-/// 2.3).
+/// zb-h1: 1f1b whose weight gradients come s microbatches late on stage s, so that input
+/// gradients are sent early and the late weight gradients fill the end (Qi et al., arXiv
+/// 2401.10241, section 2.1).
 inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b", "interleaved",
                                                                 "zb-h1"};
 

@@ -109,8 +109,9 @@ class SectionPreparer {
   std::set<const std::byte*> advanced_;
 };
 
-/// Returns the index of the GEMM in which a rank gets stuck: the first GEMM in the second half of
-/// the section, or the last GEMM if that half has none.
+/// Returns the index of the GEMM at which the injected fault `stuck` stops a rank: the first GEMM
+/// in the second half of the section, or the last GEMM of the section if its second half has
+/// none. Absent if the section has no GEMM.
 std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
   std::optional<std::uint32_t> found;
   for (std::uint32_t i = 0; i < section.ops.size(); ++i) {

@@ -134,10 +134,11 @@ class Sniffer {
   Sniffer(executor::Executor& executor, const comm::Communicator& world)
       : executor_(executor), world_(world) {}
 
-  /// Returns this rank's units of work per second. They are measured at the largest of `sizes`
-  /// whose pass is expected to be shorter than `stretch`, or at the smallest size. The ranks of
-  /// `ranks` play `program_of(size)`, which does `work_of(size)` units of work. nullopt if this
-  /// rank has nothing to play or gets no answer.
+  /// Returns how many units of work this rank does per second, or nullopt if this rank is not in
+  /// `ranks`, if its partner does not answer within answer_time, or if there is a problem(). The
+  /// ranks of `ranks` play `program_of(size)`, which does `work_of(size)` units of work. The size
+  /// is the largest of `sizes` for which one pass is expected to be shorter than `stretch`; if
+  /// there is none, it is the smallest size.
   template <class ProgramOf, class WorkOf>
   std::optional<double> rate(const std::vector<std::uint64_t>& sizes, const ProgramOf& program_of,
                              const WorkOf& work_of, const comm::Communicator& ranks) {

@@ -12,9 +12,10 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Starts the kernels of ops that compute, and those of messages that are sent by puts (at the end
-/// of this file). All operands must be in memory that the device can access. start() returns
-/// immediately, with an error if the launch failed.
+/// The functions start() launch the kernels of compute ops. The last one launches the kernel that
+/// sends messages by puts, which are writes into the receiver's memory. All operands must be in
+/// memory that the device can access. Each function returns immediately, with an error if the
+/// launch failed.
 namespace isoscale::executor::cuda {
 
 /// Copies all rows of all matrices with one kernel. Both sides must be in memory that the device
