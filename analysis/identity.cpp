@@ -175,6 +175,13 @@ std::string said_of(const FileContent& left_out, const FileContent& kept) {
                      kept.id, kept.file);
 }
 
+/// Returns the defaults of a workload's options; empty for a workload that this version lacks.
+Texts defaults_of(std::string_view workload) {
+  const auto known = std::ranges::find(workloads::registry(), workload, &workloads::Workload::name);
+  return known == workloads::registry().end() ? Texts{}
+                                              : workloads::all_options(known->options, {});
+}
+
 }  // namespace
 
 Experiment experiment_of(const PointData& point) {
@@ -193,10 +200,8 @@ std::string option_of(const PointData& point, const std::string& key) {
 }
 
 Texts full_options(const PointData& point) {
-  const auto known =
-      std::ranges::find(workloads::registry(), point.workload, &workloads::Workload::name);
-  if (known == workloads::registry().end() || point.options.empty()) return point.options;
-  Texts options = workloads::all_options(known->options, {});
+  if (point.options.empty()) return {};
+  Texts options = defaults_of(point.workload);
   for (const auto& [key, value] : point.options) options[key] = value;
   return options;
 }
@@ -264,9 +269,18 @@ std::string fingerprint(const Experiment& experiment, std::string_view device) {
   const auto add = [&texts](std::string_view text) { texts.append(text).push_back('\0'); };
   add(device);
   for (const FamilyField& field : family_fields) add(experiment.*field.of_experiment);
-  for (const auto map : setting_maps) {
-    add(std::to_string((experiment.*map).size()));
-    for (const auto& [name, value] : experiment.*map) {
+  // Only options that differ from their defaults count, so that the hash stays when a later version
+  // adds an option.
+  Texts options = experiment.options;
+  const Texts defaults = defaults_of(experiment.workload);
+  std::erase_if(options, [&](const auto& option) {
+    const auto usual = defaults.find(option.first);
+    return usual != defaults.end() && usual->second == option.second;
+  });
+  for (const Texts* const map :
+       std::array<const Texts*, 3>{&options, &experiment.numbers, &experiment.settings}) {
+    add(std::to_string(map->size()));
+    for (const auto& [name, value] : *map) {
       add(name);
       add(value);
     }

@@ -100,6 +100,9 @@ TEST(Index, AnOptionThatAnOldFileLacksCountsAsItsDefault) {
   for (const results::RunData& run : runs) of.push_back(indexed(run));
   EXPECT_EQ(of[0].experiments.at(0).fingerprint, of[1].experiments.at(0).fingerprint);
   EXPECT_NE(of[0].experiments.at(0).fingerprint, of[2].experiments.at(0).fingerprint);
+  Experiment without = of[1].experiments.at(0).experiment;
+  without.options.erase("overlap");  // as if this version did not have it
+  EXPECT_EQ(fingerprint(without, of[1].device), of[1].experiments.at(0).fingerprint);
   const catalog::Index index = catalog::make_index(of);
   ASSERT_EQ(index.machines.size(), 1U);
   ASSERT_EQ(index.machines[0].trends.size(), 2U);
