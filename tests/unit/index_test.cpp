@@ -90,6 +90,19 @@ TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
               HasSubstr("oversubscribed"));
 }
 
+/// FNV-1a, 64 bits, of "host", "w", "m", "f32", "weak", "packed", "0", "1", "layers", "2" and "0",
+/// each followed by a zero byte, computed by another program.
+TEST(Index, AFingerprintStaysFromVersionToVersion) {
+  const Experiment experiment{.workload = "w",
+                              .model = "m",
+                              .dtype = "f32",
+                              .scaling = "weak",
+                              .placement = "packed",
+                              .options = {},
+                              .numbers = {{"layers", "2"}}};
+  EXPECT_EQ(fingerprint(experiment, "host"), "aa33041758872c0d");
+}
+
 TEST(Index, AnOptionThatAnOldFileLacksCountsAsItsDefault) {
   std::vector<results::RunData> runs{launch_of("old", 1, 4, 0.04), launch_of("new", 1, 4, 0.02),
                                      launch_of("other", 1, 4, 0.01)};
