@@ -229,7 +229,7 @@ TEST(ExpectedDelay, OfFewRanksIsThatOfTheLargestDraw) {
   EXPECT_NEAR(expected(data_parallel(2), {.node = 0.03}, 1), larger, 0.004e-3);
 }
 
-// Of four ranks, one or more straggle in 1 - 0.9^4 of the steps; then all wait 20% of 12 ms.
+// In 1 - 0.9^4 of the steps at least one of four ranks straggles; then all wait 20% of 12 ms.
 TEST(ExpectedDelay, OfStragglersIsTheirSizeWhereThereIsOne) {
   const Noise noise{.draws = straggling_draws(0, 0.1, 0.2)};
   EXPECT_NEAR(expected(data_parallel(4), noise, 8), 2.4e-3 * (1 - std::pow(0.9, 4)), 0.02e-3);

@@ -136,6 +136,19 @@ TEST(CommunicationRatio, AdvisesWhatTheAxisAndTheOptionsLeaveOpen) {
   }
 }
 
+/// zb-h1 computes weight gradients later, where they cannot hide the sums of input gradients.
+TEST(CommunicationRatio, AdvisesAsyncReduceOnlyWhereTheScheduleLetsItHide) {
+  for (const int pp : {1, 2}) {
+    results::PointData data = samples::measured(0, {.tp = 2, .pp = pp}, 1e-6);
+    data.options = {{"async_reduce", "off"}, {"schedule", "zb-h1"}};
+    PointReport point;
+    point.data = &data;
+    point.nodes.emplace();
+    EXPECT_EQ(advice::advice_along(point, Axis::tp).find("async_reduce=on") != std::string::npos,
+              pp == 1);
+  }
+}
+
 TEST(CommunicationRatio, KeepsGroupsInsideANodeWhereTheyLeaveIt) {
   for (const bool leaves : {false, true}) {
     results::PointData data = samples::measured(0, {.tp = 2, .pp = 2}, 1e-6);

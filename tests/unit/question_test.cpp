@@ -444,6 +444,8 @@ TEST(SystemFile, RefusesWithLineKeyAndReason) {
   expect(with("\"multicast\"", "\"tree\""), {"network.multicast", "algorithms"});
   expect(with("[network.across]", "[network.acros]"), {"network.across", "missing"});
   expect(with("straggler_size = 0.2\n", ""), {"noise.straggler_share", "straggler_size"});
+  expect(with("straggler_share = 0.25", "straggler_share = 0.0001"),
+         {"straggler_share", "0.00025"});
   expect("name = ", {"box.toml:1", "TOML"});
   expect("", {"name", "missing"});
 }

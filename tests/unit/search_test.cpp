@@ -252,7 +252,7 @@ TEST(PipelineLaw, IsTheTimeOfSimulatedPrograms) {
         expect_law(options, stages, microbatches, 7);
       }
     }
-    // Of fewer microbatches than stages, without messages.
+    // The formula also holds for fewer microbatches than stages, if messages take no time.
     options["vocabulary"] = "off";
     if (options.contains("v")) continue;
     for (const auto& [stages, microbatches] : {std::pair{4, 2}, {8, 3}}) {
