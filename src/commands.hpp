@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,9 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/page/page.hpp"
 #include "base/error.hpp"
-#include "base/log.hpp"
 #include "config/command_line.hpp"
 #include "settings/run_config.hpp"
 
@@ -45,15 +42,6 @@ inline base::ExitCode print(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) throw base::Error("standard output cannot be written");
   return base::ExitCode::done;
-}
-
-/// Writes the HTML page that --html names, if any, and prints the file's name on standard error.
-template <class Result, class Command>
-void write_page(const Result& result, const Command& command) {
-  if (command.html.empty()) return;
-  analysis::page::write_page_file(analysis::page::page_data(result), command.html,
-                                  command.if_exists);
-  base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
 }
 
 /// Returns the width, in columns, for a summary on standard output. On a terminal it is COLUMNS or

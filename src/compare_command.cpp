@@ -10,7 +10,9 @@
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/identity.hpp"
+#include "analysis/page/page.hpp"
 #include "analysis/report.hpp"
+#include "base/log.hpp"
 #include "results/reader/reader.hpp"
 
 namespace isoscale {
@@ -74,7 +76,7 @@ base::ExitCode execute(const settings::CompareCommand& command) {
   for (const std::string& warning : comparison.warnings) base::warn("isoscale: " + warning);
   // 3. Print the result. A refused comparison is printed in all formats but text; in every format
   // an error message follows.
-  write_page(comparison, command);
+  analysis::page::write_page(comparison, command);
   const bool is_text = command.format == settings::Format::text;
   if (!comparison.refused || !is_text) print(render(comparison, command.format));
   if (comparison.refused) throw base::UsageError(refusal(comparison));

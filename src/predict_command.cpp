@@ -4,12 +4,14 @@
 
 #include <vector>
 
+#include "analysis/page/page.hpp"
 #include "analysis/predict/collective_times.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/system_file.hpp"
+#include "base/log.hpp"
 #include "results/reader/reader.hpp"
 
 namespace isoscale {
@@ -83,7 +85,7 @@ base::ExitCode execute(const settings::PredictCommand& command) {
   if (command.format != settings::Format::text) {
     for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
   }
-  write_page(prediction, command);
+  analysis::page::write_page(prediction, command);
   return print(render(prediction, command.format));
 }
 

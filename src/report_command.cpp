@@ -13,9 +13,11 @@
 #include "analysis/catalog/index.hpp"
 #include "analysis/identity.hpp"
 #include "analysis/merge/join.hpp"
+#include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
+#include "base/log.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
@@ -233,7 +235,7 @@ base::ExitCode report_index(const settings::ReportCommand& command) {
         command.format == settings::Format::json || command.format == settings::Format::csv;
     if (for_programs) base::warn("isoscale: " + report.why);
   }
-  write_page(report, command);
+  analysis::page::write_page(report, command);
   return print(render(report, command.format));
 }
 
@@ -267,7 +269,7 @@ base::ExitCode execute(const settings::ReportCommand& command) {
   report.index.unreadable = std::move(unreadable);
   require_baseline(command, report);
   // 3. Print the report.
-  write_page(report, command);
+  analysis::page::write_page(report, command);
   return print(render(report, command));
 }
 

@@ -23,6 +23,7 @@
 #include "analysis/render/report_parts.hpp"
 #include "base/build_info.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace isoscale::analysis::page {
 
@@ -317,6 +318,7 @@ void write_page_file(const Json& data, const std::filesystem::path& path,
                      settings::IfExists if_exists) {
   const std::string document = page_document(data);
   write_output_file("--html", path, if_exists, [&](std::ostream& out) { out << document; });
+  base::warn(fmt::format("wrote {}; open it in a browser", path.string()));
 }
 
 }  // namespace isoscale::analysis::page
