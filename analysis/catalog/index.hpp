@@ -89,7 +89,8 @@ struct Index {
 [[nodiscard]] std::vector<IndexRun> without_copies(std::vector<IndexRun> runs,
                                                    std::vector<std::string>& warnings);
 
-/// Groups runs by machine, ordered by name.
+/// Groups the runs by machine and finds the trends of each machine. Machines are ordered by
+/// device, GPU, CPU, number of cores and number of nodes; the runs of a machine by date.
 [[nodiscard]] Index make_index(std::vector<IndexRun> runs);
 
 /// Returns "node[0001-0003,0007], login": host names without their domains. Names that differ only

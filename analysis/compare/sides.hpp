@@ -33,8 +33,10 @@ void set_side_by_side(Comparison& comparison, const CompareOptions& options);
 // The functions below find the settings whose differences make two curves incomparable, and render
 // them as sentences.
 
-/// Returns "dtype: f32 in A (a.h5), bf16 in B (b.h5); dp, tiny, ...: 4 ranks". Texts that come from
-/// result files are escaped.
+/// Returns one difference as text: the setting, its value and files on each side, the title of
+/// the curve and, unless the whole curve differs, the rank count of the point: "mesh: dp=4 in A
+/// (a.h5), dp=2,tp=2 in B (b.h5); hybrid, tiny, f32, strong scaling, packed: 4 ranks". Texts
+/// that come from result files are escaped.
 [[nodiscard]] std::string text_of(const Unlike& unlike);
 
 /// Returns the settings in which the experiments of two curves differ, then those in which their

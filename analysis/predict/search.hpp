@@ -55,14 +55,19 @@ struct SearchSpace {
   int impossible = 0;                        ///< number of combinations that the workload refuses
 };
 
-/// Returns every mesh of `ranks` ranks with tp inside a node of `node_ranks` ranks, combined with
-/// every microbatch that is a power of two and divides evenly, and with every schedule, v (chunks
-/// of layers per stage), zero stage and recomputation that the workload has, and, for tp > 1, with
-/// and without sequence_parallel. Axes that `mesh` names and options that `fixed` names keep their
-/// values. cp varies only if `base` uses it. ep varies if the model has experts. Without experts
-/// there are two ways of sharding states: one copy over all ranks along dp (ep = 1), or, with
-/// zero=3, one copy over the ranks of each node (which are along ep). `base` is on a mesh of one
-/// rank, and its global batch is kept. Throws base::UsageError if `base` itself is refused.
+/// Returns all combinations of the following, as complete requests on `ranks` ranks with the
+/// global batch that `base` has on one rank:
+/// - mesh: tp stays inside a node of `node_ranks` ranks. cp varies only if base.mesh.cp is
+///   above 1. ep varies if the model has experts. Without experts, if zero may shard the
+///   states, ep is 1 (one copy of the states over all ranks along dp), or as large as the part
+///   of a node that tp and cp leave (one copy in each node, with zero=3 unless zero or ep is
+///   given)
+/// - microbatch: the powers of two that divide the batch of each replica
+/// - schedule (for pp > 1), v (chunks of layers per stage), zero stage and recomputation: all
+///   that the workload has
+/// - sequence_parallel: with and without, for tp > 1
+/// Axes that `mesh` names and options that `fixed` names keep their values. Throws
+/// base::UsageError if `base` itself is refused.
 [[nodiscard]] SearchSpace search_space(const workloads::Workload& workload,
                                        const workloads::Request& base, const mesh::Request& mesh,
                                        int ranks, int node_ranks,

@@ -97,8 +97,8 @@ double delay_of(const Setting& setting, const program::ProgramSet& set, const Cl
   return mean - step.seconds;
 }
 
-/// Throws base::UsageError if the workload has no steps, and std::invalid_argument if the layout
-/// does not have one node for each rank.
+/// Throws base::UsageError if the workload has no steps, and std::invalid_argument if the
+/// layout places another number of ranks on nodes than the request's mesh has.
 void require_steps(const Setting& setting, const Request& request) {
   if (setting.workload.is_bench()) {
     throw base::usage_error(
@@ -146,8 +146,9 @@ ProgramMemory memory_of(const program::RankProgram& program, const mesh::Shape& 
           })};
 }
 
-/// Returns the memory of a program that has `repeats` * (m2 - m1) more microbatches than `more`, if
-/// `more` is the memory with m2 microbatches and `few` that with m1.
+/// Extrapolates the memory of a program to more microbatches. `few` is its memory with m1 of
+/// them, `more` with m2 > m1; the result is for m2 + repeats * (m2 - m1). The growth for each
+/// microbatch is that of the live bytes.
 StepMemory extended(const ProgramMemory& few, const ProgramMemory& more, double repeats) {
   // Each input on the host also has a copy on the device.
   const double on_host = more.live.host - few.live.host;

@@ -144,8 +144,9 @@ Json line_json(const merge::Joined& joined, const PointReport& point) {
   return object;
 }
 
-/// Returns the JSON object of one row of a micro-benchmark: its texts, numbers and results. A row
-/// of an inference also gets the values that follow from its prefill and decode rows together.
+/// Returns the JSON object of one row of a micro-benchmark: its texts, numbers and results. A
+/// decode row of the workload infer also gets its tokens per second, and whether its batch size
+/// and mesh are on the frontier of time per token and throughput.
 Json row_json(const PointReport& point, const microbench::RowReport& row,
               const std::vector<Inference>& all) {
   const results::RowData& data = *row.data;

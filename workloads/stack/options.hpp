@@ -115,7 +115,8 @@ struct TrainingOptions {
   ExpertPlacement expert_placement{};
 };
 
-/// Returns the options of all workloads that use the stack.
+/// Returns the options of the training workloads (dp, tp, pp, cp, ep, hybrid), which all have
+/// the same ones; ep only has another default for `experts`.
 [[nodiscard]] std::span<const OptionSpec> option_table();
 [[nodiscard]] TrainingOptions options_of(const Request& request);
 /// Returns one option of a request, whose workload may be of any kind.

@@ -63,8 +63,9 @@ struct MeasuredPoint {
   /// Returns true on all ranks if it is empty on all.
   [[nodiscard]] bool agreed(const std::string& problem) const;
 
-  /// The result of prepare(): a session, or the reason why the executor cannot play the programs,
-  /// which is the same on all ranks. Both are empty if the point has failed.
+  /// The result of prepare(): a session, or the reason why the executor cannot play the programs.
+  /// If it cannot on one rank, all ranks have a reason and no session: their own reason or, if
+  /// they have none, that of another rank. Both are empty if the point has failed.
   struct Prepared {
     executor::SessionPtr session{};
     std::string unsupported{};

@@ -85,11 +85,12 @@ struct CasePlay {
   CaseLimits limits{};
 };
 
-/// Collective over CasePlay::active: plays a case and returns this rank's record. Each play begins
-/// with a barrier. All ranks make the same number of plays: at least six, unless six would take
-/// more than four times the budget. More plays follow until the interval of the slowest rank's
-/// times is as narrow as `effort` asks, or the budget is used up. Then a few passes are traced to
-/// get the times of single calls. If a rank times out, the case ends on all ranks; the session must
+/// Collective over CasePlay::active: plays a case and returns this rank's record. Each play
+/// begins with a barrier. All ranks make the same number of plays: at least six, unless six
+/// would take more than four times the budget and more than 0.1 s. More plays follow, up to 200
+/// in all, until the interval of the slowest rank's times is as narrow as `effort` asks, or the
+/// budget is used up. If the case has CallsAreSpans::yes, some passes are then traced to get
+/// the times of single calls. If a rank times out, the case ends on all ranks; the session must
 /// then be abandoned.
 [[nodiscard]] CaseRecord play_case(const CasePlay& what);
 

@@ -32,8 +32,9 @@ struct Site {
   std::vector<int> node_of_rank{0};
   std::vector<program::Precision> precisions;  ///< types that the executor computes in
   std::string device;                          ///< "host" or "cuda"
-  /// For each node, the free memory of its pool; if ranks report different amounts, the least.
-  /// Absent if unknown. The vector may be empty.
+  /// For each node, the free bytes of the memory that `memory_pool` names: the node's own memory,
+  /// or a GPU's. It is the least amount that ranks of the node report; absent if one of them does
+  /// not know it. If the vector is empty, no free memory is known, and points are not checked.
   std::vector<std::optional<units::Bytes>> memory_free;
   executor::MemoryPool memory_pool = executor::MemoryPool::node;
   MemoryOf memory_of = MemoryOf::these_nodes;
