@@ -195,7 +195,7 @@ class Played(Case):
         facts = [rank["text"] for rank in run["system"]["ranks"]]
         self.assertEqual(len({fact["gpu_uuid"] for fact in facts}), 2)
         for fact in facts:
-            for key in ["gpu_name", "gpu_pci", "cuda_runtime", "cublas", "nccl"]:
+            for key in ["gpu_name", "gpu_pci", "cuda_driver", "cuda_runtime", "cublas", "nccl"]:
                 self.assertIn(key, fact)
 
     def test_communicators_are_reported(self):

@@ -209,6 +209,7 @@ Description description_of(const ChosenGpu& chosen) {
   description.facts_text["gpu_name"] = gpu.name;
   description.facts_text["gpu_uuid"] = gpu.uuid;
   description.facts_text["gpu_pci"] = gpu.pci_bus_id;
+  description.facts_text["cuda_driver"] = version_text(found.driver);
   description.facts_text["cuda_runtime"] = version_text(found.runtime);
   description.facts_text["cublas"] = library_text(cublasLtGetVersion());
   description.facts_text["nccl"] = library_text(static_cast<std::size_t>(found.nccl));
