@@ -344,8 +344,8 @@ Facts index_warnings(const catalog::Index& index) {
 
 std::vector<std::string> index_key() {
   return {
-      "Machines differ by device, CPU, GPU, cores, nodes, ranks per node, and the names of "
-      "hosts up to their numbers.",
+      "Machines differ by device, CPU, GPU, cores, nodes, and the names of hosts up to their "
+      "numbers.",
       "Throughput and efficiency are those at the largest rank count of an experiment; verified: "
       "all points that were played.",
       "Over time: at that count, by date, without points labelled oversubscribed, shared-gpu or "

@@ -98,11 +98,11 @@ export const stepsBlocks = ({ curves }) => [pointContent(curves, ({ steps }) => 
   return [{ charts: [seriesChart(point), distributionChart(point, group)] }];
 })];
 
-/** NVML's reasons for lowered clocks, as bits of nvmlClocksEventReasons. Two reasons are left out,
- * since they are no fault: an idle GPU, and clocks that an administrator set. */
+/** NVML's reasons for lowered clocks, as bits of nvmlClocksEventReasons. Three reasons are left
+ * out, since they are no fault: an idle GPU, and clocks that an administrator or a display set. */
 const reasons = [
   [0x4, "software power cap"], [0x8, "hardware slowdown"], [0x10, "sync boost"], [0x20, "software thermal slowdown"],
-  [0x40, "hardware thermal slowdown"], [0x80, "power brake"], [0x100, "display clocks"],
+  [0x40, "hardware thermal slowdown"], [0x80, "power brake"],
 ];
 
 /** The titles of quantities, in the order of their charts. Other quantities follow, with their
