@@ -26,7 +26,8 @@ namespace isoscale {
 /// `isoscale check`: prints the results of the checks that precede a run. Throws base::Error.
 [[nodiscard]] base::ExitCode execute(const settings::CheckCommand& command, int argc, char** argv);
 
-/// `isoscale report`: reads run files, copies of a run only once, and prints their results.
+/// `isoscale report`: reads run files and prints their results. A run that is given in several
+/// copies counts once.
 [[nodiscard]] base::ExitCode execute(const settings::ReportCommand& command);
 
 /// `isoscale compare`: prints the curves of all sides (a side is the runs of one machine), their

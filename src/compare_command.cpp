@@ -18,7 +18,7 @@
 namespace isoscale {
 namespace {
 
-/// Reads the run files of each side. Of several copies of a run on a side one is kept.
+/// Reads the run files of each side. If a side has several copies of one run, one is kept.
 std::vector<analysis::RunFiles> read_sides(const settings::CompareCommand& command) {
   std::vector<analysis::RunFiles> sides;
   for (const auto& files : command.sides) {

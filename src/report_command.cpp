@@ -154,10 +154,10 @@ std::vector<analysis::catalog::Unreadable> read_files(
   return unreadable;
 }
 
-/// Appends the index entry of each file to `into`, in the order of the files, and returns the files
-/// that cannot be read. Summary files are read on all cores. Runs without a summary file are read
-/// as a whole, summarised and freed one after the other, since HDF5 allows only one thread at a
-/// time.
+/// Appends the entry of each file for the index (the short list of runs that --index prints) to
+/// `into`, in the order of the files, and returns the files that cannot be read. Summary files are
+/// read on all cores. Runs without a summary file are read as a whole, summarised and freed one
+/// after the other, since HDF5 allows only one thread at a time.
 std::vector<analysis::catalog::Unreadable> index_files(
     const std::vector<std::filesystem::path>& files, const analysis::ReportOptions& options,
     std::vector<analysis::catalog::IndexRun>& into) {
@@ -243,7 +243,8 @@ base::ExitCode report_index(const settings::ReportCommand& command) {
 
 base::ExitCode execute(const settings::ReportCommand& command) {
   require_two_files(command);
-  // A wrong name of a section is refused before any file is read or written.
+  // A name that --detail gives and that is no section of a report is refused before any file is
+  // read or written.
   if (command.detail) (void)analysis::render::Sections::parse(*command.detail);
   if (command.index_only || command.files.size() > most_joined) return report_index(command);
   if (!command.html.empty()) analysis::page::require_page();

@@ -33,8 +33,8 @@ bool print_or_warn(const std::string& text) {
   }
 }
 
-/// Prints the summary of a finished run. The run's data is on disk, so an error here only causes a
-/// warning.
+/// Prints the summary of a finished run or, if its file is larger than 16 MiB, the command that
+/// prints it. The run's data is on disk, so an error here only causes a warning.
 void show_file(const std::filesystem::path& file) {
   // Reading and analysing a larger file takes over a second, and all ranks would wait for it.
   constexpr std::uintmax_t largest = 16U << 20U;

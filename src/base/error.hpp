@@ -14,7 +14,9 @@ namespace isoscale::base {
 /// The exit codes of the program. Scripts rely on them, so their values must not change.
 enum class ExitCode : int {
   done = 0,
-  failed = 1,  ///< a point (one measured configuration) failed or computed wrong numbers
+  /// A point (one measured configuration) failed or computed wrong numbers, or an error occurred
+  /// that has no code of its own, such as a full disk.
+  failed = 1,
   /// Wrong usage, unusable input or a failed preflight check; nothing was measured.
   usage = 2,
   regression = 3,  ///< `compare --gate` found a regression

@@ -30,12 +30,14 @@ struct Pipe {
   Descriptor from, into;
 };
 [[nodiscard]] Pipe make_pipe();
-/// Writes all bytes; returns false if the reading end has been closed.
+/// Writes all bytes to the descriptor `pipe`; returns false if that fails, as it does when the
+/// reading end has been closed.
 bool send_all(int pipe, std::string_view bytes);
 /// Waits until the process has ended and returns how it ended: "signal 11", "exit status 1".
 [[nodiscard]] std::string end_of(pid_t process);
 
-/// Returns the number of cores that this process may run on; at least 1.
+/// Returns the number of logical CPUs that this process may run on; 1 if the system does not tell
+/// it.
 [[nodiscard]] std::size_t usable_cores();
 
 /// The most that a forked copy of this process may use.

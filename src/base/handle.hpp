@@ -9,7 +9,7 @@
 namespace isoscale::base {
 
 /// Owns one C handle; move-only. `Traits` defines the handle's `type`, `null()`, and `free(type)
-/// noexcept`, which reports a failure instead of throwing. It is the project's only RAII template.
+/// noexcept`, which may report a failure or ignore it. This is the project's only RAII template.
 template <class Traits>
 class Handle {
  public:

@@ -41,9 +41,10 @@ struct Character {
 /// Returns the character at the start of a text, which must not be empty.
 [[nodiscard]] Character next_character(std::string_view text);
 
-/// Returns text from outside in a form that is safe for a terminal: control characters,
-/// bidirectional overrides and bytes that are not UTF-8 are escaped as \xNN or \u{N}. It takes at
-/// most `longest` characters of the input and ends in "..." if it was cut.
+/// Returns text from outside in a form that is safe for a terminal: control characters, line
+/// separators, marks that change the direction of the text, and bytes that are not UTF-8 are
+/// escaped as \xNN or \u{N}. It takes at most `longest` characters of the input and ends in "..."
+/// if it was cut.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t longest = 80);
 /// Returns printable(text) in single quotes.
 [[nodiscard]] std::string quoted(std::string_view text);

@@ -89,10 +89,10 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-/// Indices of Samples::by_preference. Samples of collectives that ran in all groups at once are
-/// preferred to those of one group alone. For a point with labels such as "oversubscribed", which
-/// say that its times do not represent the machine, of_labelled_point is added. A curve is fitted
-/// to the first kind that has samples.
+/// Indices of Samples::by_preference. Samples of collectives that ran in all groups at once have
+/// the index all_groups, those of one group alone one_group. For a point with labels such as
+/// "oversubscribed", which say that its times do not represent the machine, of_labelled_point is
+/// added to the index. A curve is fitted to the samples at the lowest index that has any.
 constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 
 struct Samples {
@@ -122,9 +122,9 @@ bool is_plain(const RowData& row) {
          is("algorithm", {"library"}) && is("protocol", {"library"});
 }
 
-/// Returns the ranks that a row's collective ran among: the row's ranks if it ran in a single
-/// group, else the first group along its axis, or, without an axis, the row's ranks or all ranks of
-/// the point.
+/// Returns the ranks of the group in which a row's collective ran, or of the first group if it ran
+/// in all groups along an axis. If the row names no axis, these are the ranks that it names or, if
+/// it names none, all ranks of the point.
 std::vector<int> group_of(const PointData& point, const RowData& row) {
   if (!row.ranks.empty() && text_of(row, "groups") == "one") return row.ranks;
   const std::string name = text_of(row, "axis");
@@ -175,7 +175,8 @@ class Collector {
   }
   /// Returns one rate for each measured row of a multiplication.
   [[nodiscard]] const std::vector<GemmRate>& gemm_rows() const { return gemm_rows_; }
-  /// Returns one rate for each shape: the median over rank counts and transposes.
+  /// Returns one rate for each combination of element type, cache state and shape: the median over
+  /// rank counts and transposes. Points with labels count only where there are no others.
   [[nodiscard]] std::vector<GemmRate> gemms() const {
     std::map<std::tuple<std::string, std::string, double, double, double, double>,
              std::vector<const GemmRate*>>

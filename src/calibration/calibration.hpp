@@ -11,7 +11,7 @@
 #include "results/records/run_data.hpp"
 
 /// Fits curves of time against message size, and rates of matrix multiplications by their shape, to
-/// the rows of a run.
+/// the rows of a run, which are the results of its micro-benchmarks.
 namespace isoscale::calibration {
 
 /// One sample of a curve of time against message size. Curves interpolate between the measured
@@ -28,18 +28,24 @@ struct SizeTime {
 ///   form       how the curve runs between sizes: usually log time is linear in log size. Time is
 ///              linear in size if that at least halves the error, which happens where sizes are far
 ///              apart and time is a latency plus bytes / bandwidth
-///   latency    from the small sizes, up to 1.5 times the time of the smallest: the centre
-///              (Hodges-Lehmann) of their times minus the part that grows with size (Theil-Sen)
-///   bandwidth  from the sizes within a factor of 64 of the largest that take at least 4 times the
-///              latency: the centre of size / (time - latency). If the intercept of a line through
-///              these sizes differs from the latency by more than 5% of the time of the smallest of
-///              them, the intercept is used here in place of the latency
-///   error      promised_error() of the interior sizes, each predicted by a curve fitted without it
+///   latency    the centre (Hodges-Lehmann) of the small sizes' times, after the part that grows
+///              with size (Theil-Sen) is subtracted. Small sizes take up to 1.5 times as long as
+///              the smallest size. If all of them are within a factor of 4, only the smallest size
+///              counts, and latency is absent if over 10% of its time grows with size
+///   bandwidth  the centre of size / (time - latency) of the large sizes, which are within a factor
+///              of 64 of the largest and take at least 4 times the latency. If the intercept of a
+///              line through them differs from the latency by more than 5% of the time of the
+///              smallest of them, the intercept is used here in place of the latency. Absent if
+///              their time grows much more slowly than their size
+///   error      the relative error that 95% of predictions should not exceed
+///              (statistics::promised_error), from the interior sizes, each predicted by a curve
+///              that is fitted without it; absent below 5 sizes
 [[nodiscard]] results::CalibrationCurve fit_curve(std::vector<SizeTime> samples);
 
-/// Returns the seconds that the curve gives for `bytes`. Above its largest size the curve continues
-/// with its bandwidth, below its smallest size towards its latency. Absent for a curve without
-/// samples, and above the largest size if there is no bandwidth.
+/// Returns the seconds that the curve gives for `bytes`. Above its largest size the time grows by 1
+/// / bandwidth for each byte. Below its smallest size it falls in the same way, but not below the
+/// latency. Absent for a curve without samples, and above the largest size if the bandwidth is
+/// unknown.
 [[nodiscard]] std::optional<double> predict(const results::CalibrationCurve& curve, double bytes);
 
 /// Returns the growth of latency with the number n of ranks in a group. There is one entry for each
@@ -80,10 +86,10 @@ struct SizeTime {
 /// shapes.
 void add_held_out(std::vector<results::GemmRate>& gemms);
 
-/// Returns the ceiling of each element type: the highest rate among `rows`, whose entries are the
-/// medians of single measured rows, warm or cold. Rows of points with labels such as
-/// "oversubscribed" (results::unsound) count only where there are no others. The error comes from
-/// `held_out` of the shapes `gemms`.
+/// Returns the ceiling of each element type: the highest rate among `rows`, which has one entry for
+/// each measured multiplication, with its median rate and with a warm or a cold cache. Rows of
+/// points with labels such as "oversubscribed" (results::unsound) count only where there are no
+/// others. The error of a ceiling comes from `held_out` of the shapes `gemms`.
 [[nodiscard]] std::vector<results::GemmCeiling> ceilings_of(
     std::span<const results::GemmRate> rows, std::span<const results::GemmRate> gemms);
 

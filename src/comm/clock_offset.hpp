@@ -36,8 +36,9 @@ struct ClockFit {
 /// trip proves that the offset lies in [sent - remote, received - remote], however its time was
 /// split between the two directions. Trips longer than twice the shortest of their set are dropped:
 /// they waited somewhere, so their bounds are wide, and may be so far from the others in time that
-/// drift matters. The error is half the width of the interval that all kept bounds allow (at most
-/// half of the shortest trip), plus an allowance for a change of the drift between the two sets.
+/// drift matters. The error is half the width of the interval that all kept bounds of a set allow
+/// (about half of its shortest trip, or less), for the set where it is wider, plus an allowance for
+/// a change of the drift between the two sets.
 [[nodiscard]] ClockFit fit_clock(std::span<const RoundTrip> before,
                                  std::span<const RoundTrip> after, units::Nanoseconds reference);
 
@@ -60,9 +61,9 @@ struct ClockFault {
 /// Compares the ranks' clocks with rank 0's clock over a measurement: construct it before the
 /// measurement and call fit() after it. Ranks under one operating-system kernel (usually one node)
 /// share a clock, so one rank per kernel makes the round trips for all of them; ranks under rank
-/// 0's kernel have offset 0 and need none. Rank 0 answers one kernel after the other, with 20 round
-/// trips of about 10 us each. This takes 0.2 ms per node, or 0.4 s for 2048 nodes, before the
-/// measurement and again after it.
+/// 0's kernel have offset 0 and need none. Rank 0 answers these ranks one after the other, with 20
+/// round trips of about 10 us for each. This takes 0.2 ms per node, or 0.4 s for 2048 nodes, before
+/// the measurement and again after it.
 class ClockSync {
  public:
   /// Collective: makes the round trips before the measurement. If `fault` is given, this rank is

@@ -30,8 +30,8 @@ class MpiError : public base::Error {
   using Error::Error;
 };
 
-/// Throws MpiError with MPI's own message unless `code` is MPI_SUCCESS. The return code of every
-/// MPI call is passed to this function.
+/// Throws MpiError with MPI's own message unless `code` is MPI_SUCCESS. The return codes of MPI
+/// calls are passed to this function or, where no exception may be thrown, to warn_unless_ok().
 void check(int code, std::source_location where = std::source_location::current());
 /// Writes the message that check() would throw to standard error. It is for destructors and other
 /// code whose caller cannot catch an exception.
@@ -39,8 +39,9 @@ void warn_unless_ok(int code,
                     std::source_location where = std::source_location::current()) noexcept;
 
 /// Calls MPI_Init_thread (with MPI_THREAD_MULTIPLE) when constructed and MPI_Finalize when
-/// destroyed. It is made once, at the start of main, so that it is destroyed last. If an exception
-/// in flight destroys it, it does not finalize MPI, since peers may be in a collective.
+/// destroyed. It is made once, before all objects that use MPI, so that it is destroyed after them.
+/// If an exception in flight destroys it, it does not finalize MPI, since peers may be in a
+/// collective.
 class Environment {
  public:
   Environment(int* argc, char*** argv);
@@ -71,8 +72,8 @@ struct CommunicatorTraits {
 /// Counts the collective calls that communicators make. Any thread may read the counts.
 struct CallCount {
   std::atomic<std::uint64_t> begun{0}, ended{0};
-  std::atomic<std::uint64_t> others{0};  ///< completed collectives of other libraries among these
-                                         ///< ranks
+  std::atomic<std::uint64_t> others{0};  ///< completed collectives of other libraries, which
+                                         ///< count_other() reports
 };
 
 /// The size of the largest message in bytes. Larger data is sent in blocks, since MPI counts are
@@ -103,8 +104,8 @@ class Communicator {
   [[nodiscard]] MPI_Comm get() const { return handle_.get(); }
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(handle_); }
 
-  /// Collective: returns the communicator of the ranks that pass the same colour, ordered by key. A
-  /// rank with a colour < 0 gets an empty communicator.
+  /// Collective: returns the communicator of the ranks that pass the same colour, in which they are
+  /// numbered in the order of their keys. A rank with a colour < 0 gets an empty communicator.
   [[nodiscard]] Communicator split(int colour, int key) const;
   [[nodiscard]] Communicator duplicate() const;
   /// Returns the communicator of the ranks on this rank's node, which share memory.
@@ -155,8 +156,9 @@ class Communicator {
   int size_ = 1;
 };
 
-/// The outcome of a vote. `ok` is the same on every rank; `why` is the reason of the lowest rank
-/// that voted no, prefixed with its rank in MPI_COMM_WORLD, or "" if all voted yes.
+/// The outcome of a vote, the same on every rank. `ok` is true if all ranks voted yes. `why` is ""
+/// then, else the reason of the lowest rank that voted no. Its rank in MPI_COMM_WORLD stands before
+/// the reason, unless the reason begins with a rank already.
 struct Vote {
   bool ok = true;
   std::string why;

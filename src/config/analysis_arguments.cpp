@@ -170,7 +170,8 @@ void add_rows(CLI::App& command, const Rows& rows) {
   for (const auto& row : rows) add(command, row.flag, row.value, row.help, row.default_text);
 }
 
-/// Stores the values of all options that were given in `into`.
+/// Stores in `into` the values of all options that the user gave. Throws base::UsageError for a
+/// value that is not valid.
 template <class Rows, class Command>
 void read_rows(const CLI::App& command, const Rows& rows, Command& into) {
   for (const auto& row : rows) {

@@ -43,7 +43,7 @@ using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareComm
 [[nodiscard]] Command parse_arguments(std::span<const std::string> arguments);
 
 /// Formats the description of one key of an input file as a line. `fallback` is the key's default
-/// value, or "needed" if the key is mandatory.
+/// value, "needed" if the key is mandatory, or "" if the line should show neither.
 [[nodiscard]] std::string key_text(std::string_view key, std::string_view fallback,
                                    std::string_view meaning);
 

@@ -114,7 +114,8 @@ std::vector<std::string> names_for(std::string_view what) {
 }
 
 /// Returns `names`, followed by the words and file patterns that a placeholder in --help stands
-/// for: "*.toml" for "FILE.toml".
+/// for ("*.toml" for "FILE.toml"), with blanks between them. A comma comes first if the placeholder
+/// allows several values, as "N[,N...]" does.
 std::string values_of_placeholder(std::string_view placeholder, std::vector<std::string> names) {
   for (const auto& part : std::views::split(placeholder, '|')) {
     const std::string_view whole{part.begin(), part.end()};

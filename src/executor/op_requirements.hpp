@@ -45,8 +45,9 @@ struct TypedOperand {
   program::Elements elements = program::Elements::any;
   program::DType type = program::DType::f32;
 };
-/// Returns the common type of an op's operands. Throws base::Error if operands that must have the
-/// same type differ, or if an operand has a type that the op does not allow.
+/// Returns the type of those operands of an op that must all have one type (Elements::common); f32
+/// if the op has no such operands. Throws base::Error if their types differ, or if another operand
+/// has a type that the op does not allow.
 [[nodiscard]] program::DType common_type(program::OpKind kind,
                                          const std::vector<TypedOperand>& operands);
 
@@ -73,10 +74,10 @@ void require_complete(const Op& op) {
   });
 }
 
-/// Returns an op with the addresses of its operands on this rank. In a Fill, the base of the shard
-/// is replaced by the index, in the whole tensor, of this rank's first element. `accept(operand,
-/// slice)` is called for each operand, and throws base::Error if the device cannot use it. Also
-/// throws base::Error if the op itself is malformed.
+/// Returns an op with the addresses of its operands on this rank. In a Fill, which writes this
+/// rank's shard of a tensor, `shard.base` becomes the index in the whole tensor of the shard's
+/// first element. `accept(operand, slice)` is called for each operand, and throws base::Error if
+/// the device cannot use it. Also throws base::Error if the op itself is malformed.
 template <class Op, class Accept>
 [[nodiscard]] Arguments<Op> arguments_of(const Resolver& resolver, const Op& op,
                                          const Accept& accept) {

@@ -11,14 +11,16 @@
 #include "program/operands.hpp"
 #include "program/program.hpp"
 
-/// Finds the memory addresses, on one rank, of the slices that a program's ops use.
+/// Finds the memory addresses, on one rank, of the slices (parts of buffers) that a program's ops
+/// use.
 namespace isoscale::executor {
 
 using ArenaPointers = std::array<std::byte*, program::space_count>;
 
-/// Looks up the addresses, types and spaces of slices. Every function throws base::Error if a slice
-/// names a buffer that does not exist. Functions that return an address also throw it if the slice
-/// lies outside its buffer, or the buffer outside its arena.
+/// Looks up the addresses, types and memory spaces of slices. A function that takes a slice throws
+/// base::Error if the slice names a buffer that does not exist. One that returns an address also
+/// throws it if the slice lies outside its buffer, or the buffer outside its arena, which is this
+/// rank's memory for all buffers of one space.
 class Resolver {
  public:
   Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
@@ -90,7 +92,7 @@ template <class Op>
 struct Arguments : FurtherArguments<Op> {
   Op op{};
   program::DType type = program::DType::f32;  ///< the type that the op's operands have in common
-  /// The operands, in the order of the op's operand table.
+  /// The operands, in the order of the op's operand table (program/operands.hpp).
   std::array<OperandAt, program::operand_count<Op>> operands{};
 
   [[nodiscard]] MatrixAt operator[](program::Matrix Op::*member) const {
@@ -147,7 +149,8 @@ struct CollectiveData {
 
 /// Returns the addresses, type and counts of a collective on this rank. Throws base::Error if the
 /// op has no data, if sent and received elements differ in type, if the root is not in the group,
-/// or if a count does not fit the group (the message then gives the right count).
+/// or if a count does not fit the group (the message then gives the right count). A barrier needs
+/// no data and is not checked.
 [[nodiscard]] CollectiveData resolve(const Resolver& resolver, const program::Collective& op);
 
 }  // namespace isoscale::executor

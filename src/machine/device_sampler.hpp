@@ -44,13 +44,13 @@ struct Source {
 // counters, and on many systems only root may read the energy counters of real machines.
 
 /// Returns a source of "clock" and "clock_min" in Hz: the mean and the least over `cpus` of
-/// scaling_cur_freq, or of "cpu MHz" in /proc/cpuinfo if there is no cpufreq. With cpufreq, only
-/// every n-th CPU is read if there are more than 16. Empty `cpus` means all.
+/// scaling_cur_freq, or of "cpu MHz" in /proc/cpuinfo if there is no cpufreq. With cpufreq, at most
+/// 16 of the CPUs are read, evenly spread over the list. Empty `cpus` means all.
 [[nodiscard]] std::vector<Source> cpu_clock_sources(const std::filesystem::path& root,
                                                     const std::vector<int>& cpus);
-/// Returns a source of "throttle_count", a counter: the sum of core_throttle_count (Intel), which
-/// is how often a core was slowed down because of its temperature, over `cpus`, or over every n-th
-/// of them if there are more than 16.
+/// Returns a source of "throttle_count", a counter: the sum over `cpus` of core_throttle_count
+/// (Intel), which is how often a core was slowed down because of its temperature. At most 16 of the
+/// CPUs are read, evenly spread over the list. Empty `cpus` means all.
 [[nodiscard]] std::vector<Source> cpu_throttle_sources(const std::filesystem::path& root,
                                                        const std::vector<int>& cpus);
 /// Returns a source of "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of

@@ -87,7 +87,8 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return value && *value >= 0 ? value : std::nullopt;
 }
 
-/// Returns a count or rank that a launcher set; nullopt if it is unset or not a number.
+/// Returns a count or rank that a launcher set; nullopt if it is unset or not a whole number of 0
+/// or more.
 std::optional<std::int64_t> number_of(const Lookup& environment, std::string_view name) {
   const std::optional<std::string> text = environment(name);
   return text ? whole_number(*text) : std::nullopt;

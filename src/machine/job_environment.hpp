@@ -20,9 +20,9 @@ namespace isoscale::machine {
 using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 [[nodiscard]] Lookup process_environment();
 
-/// Returns the variables that a run file keeps, in list order; only those that are set. Their names
-/// are an explicit list, never a prefix, which could also match secrets such as a scheduler's
-/// token.
+/// Returns the variables that a run file keeps, if they are set. Their names are an explicit list,
+/// which also gives their order. They are never chosen by a prefix, which could also match secrets
+/// such as a scheduler's token.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> recorded_environment(
     const Lookup& environment);
 /// Returns the part of the recorded variables that sets how threads, MPI, networks and devices
@@ -34,9 +34,10 @@ using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 [[nodiscard]] std::map<std::string, std::int64_t> launcher_numbers(const Lookup& environment);
 
 /// Returns the reason to stop, as a sentence with the fix, if a job's processes were started
-/// without the means to find each other, so that MPI counts one rank in each; else nullopt. This is
-/// the case if world = 1 and (OMPI_COMM_WORLD_SIZE or PMI_SIZE > 1, or neither is set and
-/// SLURM_STEP_NUM_TASKS > 1 or SLURM_PROCID > 0).
+/// without the means to find each other, so that MPI counts one rank in each; else nullopt. `world`
+/// is the number of ranks that MPI counts. There is a problem if it is 1 although the launcher
+/// started more: OMPI_COMM_WORLD_SIZE or PMI_SIZE is above 1 or, if neither of them is set,
+/// SLURM_STEP_NUM_TASKS is above 1 or SLURM_PROCID above 0.
 [[nodiscard]] std::optional<std::string> singleton_problem(int world, const Lookup& environment);
 
 /// True if this process prints messages for all processes of the launch, before MPI has started or

@@ -26,8 +26,8 @@ using ReadFile = std::function<std::optional<std::string>(const std::string& pat
 /// Returns the first line of a file, trimmed.
 [[nodiscard]] std::optional<std::string> line_in(const std::filesystem::path& file);
 
-/// Returns the value of "key: value", trimmed, from the first line with that key, as in
-/// /proc/cpuinfo.
+/// Returns the value of "key: value", trimmed, from the first line that has this key and a value,
+/// as in /proc/cpuinfo.
 [[nodiscard]] std::optional<std::string> field_of(std::string_view text, std::string_view key);
 /// Returns a field of /proc/meminfo, "MemTotal:  16384 kB", in bytes.
 [[nodiscard]] std::optional<units::Bytes> meminfo_field(std::string_view text,

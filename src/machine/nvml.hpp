@@ -68,12 +68,13 @@ struct ProcessInfo {
 struct Utilisation {
   unsigned gpu, memory;
 };
-constexpr int gpu_temperature = 0;                ///< nvmlTemperatureSensors_t
-constexpr int corrected = 0, uncorrected = 1;     ///< nvmlMemoryErrorType_t
-constexpr int volatile_count = 0;                 ///< nvmlEccCounterType_t: since the driver was
-                                                  ///< loaded
-constexpr int aggregate_count = 1;                ///< nvmlEccCounterType_t: over the GPU's life
-constexpr unsigned long long idle_reason = 0x01;  ///< nvmlClocksEventReasonGpuIdle
+constexpr int gpu_temperature = 0;                ///< a value of nvmlTemperatureSensors_t
+constexpr int corrected = 0, uncorrected = 1;     ///< values of nvmlMemoryErrorType_t
+constexpr int volatile_count = 0;                 ///< of nvmlEccCounterType_t: errors since the
+                                                  ///< driver was loaded
+constexpr int aggregate_count = 1;                ///< of nvmlEccCounterType_t: errors in the GPU's
+                                                  ///< whole life
+constexpr unsigned long long idle_reason = 0x01;  ///< the bit nvmlClocksEventReasonGpuIdle
 /// Values of nvmlPageRetirementCause_t.
 constexpr int several_single_bit_errors = 0, double_bit_error = 1;
 /// Values of nvmlGpuP2PCapsIndex_t and of nvmlGpuP2PStatus_t.
@@ -93,7 +94,7 @@ struct FieldValue {
 constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< ids of fields in KiB since the
                                                               ///< driver was loaded
 constexpr unsigned all_links = ~0U;    ///< scope of a field: the sum over all links
-constexpr int unsigned_long_long = 3;  ///< nvmlValueType_t
+constexpr int unsigned_long_long = 3;  ///< a value of nvmlValueType_t
 
 /// Finds a function of the library by its name, or by the name that older drivers have for it.
 struct FindFunction {

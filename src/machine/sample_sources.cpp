@@ -25,7 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t most_clocks = 16;  ///< limited, since reading a clock may interrupt the CPU
+/// The largest number of CPUs whose files are read, since reading a clock may interrupt the CPU.
+constexpr std::size_t most_clocks = 16;
 
 bool wanted(const std::vector<int>& cpus, int cpu) {
   return cpus.empty() || std::ranges::find(cpus, cpu) != cpus.end();
@@ -70,8 +71,8 @@ std::vector<Channel> clock_channels() {
           {.device = "cpu", .quantity = "clock_min", .unit = "Hz"}};
 }
 
-/// Returns the file `name` of each CPU that has one. If there are many CPUs, only every n-th is
-/// tried.
+/// Returns the file `name` of each CPU that has one. If there are more than most_clocks CPUs, only
+/// so many of them are tried. Empty `cpus` means all.
 std::vector<fs::path> cpu_files(const fs::path& root, const std::vector<int>& cpus,
                                 const char* name) {
   const auto folder = [&](int cpu) {

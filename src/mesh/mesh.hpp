@@ -55,7 +55,8 @@ class AxisSet {
 };
 inline constexpr AxisSet every_axis{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
 
-[[nodiscard]] std::string to_string(AxisSet axes);  ///< "dp", "dp+tp", "world" for all five
+[[nodiscard]] std::string to_string(AxisSet axes);  ///< "dp", "dp+tp", "world" for all five, "self"
+                                                    ///< for none
 
 /// The extent of each axis; the product is the number of ranks.
 struct Shape {

@@ -47,8 +47,8 @@ struct FactSources {
     const FactSources& sources);
 
 /// Collects the facts of this process: the CPUs it may run on, limits, environment and launcher.
-/// The caller sets all other members: rank, node, local rank, GPU, versions and the results of the
-/// sniff test (a short measurement).
+/// The caller sets all other members: rank, node, local rank, GPUs, BLAS threads, versions and the
+/// results of the sniff test (a short measurement).
 [[nodiscard]] CheckedRank collect_rank(const FactSources& sources,
                                        const machine::MachineFacts& machine);
 
@@ -108,8 +108,9 @@ struct FoundGpus {
 /// unprivileged users only its beginning.
 [[nodiscard]] std::optional<bool> redirects_peers(std::string_view configuration);
 
-/// True if redirects_peers() is true for any bridge above these functions. nullopt if there is no
-/// bridge above them, or if it is false or unknown for all bridges and unknown for at least one.
+/// Returns true if redirects_peers() is true for any bridge above these functions, and false if it
+/// is false for all of them. nullopt if there is no bridge above them, or if none is known to
+/// redirect and redirects_peers() is unknown for at least one.
 [[nodiscard]] std::optional<bool> bridges_redirect_peers(
     std::span<const std::filesystem::path> functions);
 

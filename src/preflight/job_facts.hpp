@@ -69,10 +69,12 @@ struct CheckedNode {
   std::optional<std::vector<std::string>> nccl_plugins;
   /// The GPUs of the node; absent: neither NVML nor the PCI bus could be asked.
   std::optional<std::vector<GpuFacts>> gpus;
-  /// The number of GPUs that the job may use and that NVML counts, but cannot reach.
+  /// The number of GPUs that the job may use and that NVML counts, but cannot reach; absent: NVML
+  /// could not be asked.
   std::optional<int> gpus_lost;
   std::vector<CheckedPeers> peers;
-  /// The ports of InfiniBand and RoCE adapters; empty: the node has no such adapter.
+  /// The ports of InfiniBand and RoCE adapters. Empty: the node has no such adapter; absent: the
+  /// kernel does not show them.
   std::optional<std::vector<CheckedPort>> ports;
 };
 
@@ -91,14 +93,16 @@ struct CheckedRank {
   /// Logical CPUs that the rank may run on, and their physical cores; empty = unknown.
   std::vector<int> cpus, cores;
   std::optional<std::string> gpu;  ///< UUID of the GPU that the rank uses
-  /// The UUIDs of the node's GPUs that the rank may use; absent for a rank that uses no GPU.
+  /// The UUIDs of the node's GPUs that the rank may use; absent for a rank that uses no GPU, or if
+  /// NVML could not be asked.
   std::optional<std::vector<std::string>> visible_gpus;
   int blas_threads = 1;
   /// The limit in bytes; absent: unknown, or there is none (then locked_memory_unlimited is true).
   std::optional<double> locked_memory_limit;
   bool locked_memory_unlimited = false;
-  /// The versions of the job's software: "isoscale", "git", "build_type", "mpi", "cuda_driver",
-  /// "cuda_runtime", "cublas", "nccl", "device".
+  /// The versions of this rank's software by key: "isoscale", "git", "build_type", "mpi", "device"
+  /// (a text about the device and its libraries), and on a GPU the versions among the facts of a
+  /// rank in the run file, such as "nccl" and "cublas".
   std::map<std::string, std::string> versions;
   /// The environment variables that affect communication and threads: NCCL_*, UCX_*, OMP_*, CUDA_*.
   /// A run file stores them only for rank 0 and for ranks whose variables differ from those of rank
@@ -136,8 +140,9 @@ struct JobFacts {
 
 /// Joins the facts that several ranks collected into the facts of one job. Each rank and each node
 /// appears once in the result, in the order of numbers. If several parts have the same node, the
-/// first of them counts. Later ones only add GPUs that the first did not see or knew only from the
-/// PCI bus, and then the NVLinks between GPUs. Facts about the job itself come from the first part.
+/// first of them counts; later parts only give it the facts of GPUs that the first did not see, or
+/// knew only from the PCI bus. Pairs of GPUs whose facts then show a common NVLink get the link
+/// "NVLink". Facts about the job itself come from the first part.
 [[nodiscard]] JobFacts merge(std::vector<JobFacts> parts);
 
 /// Runs every check on the facts of a job. Results that differ only in the host are joined into one

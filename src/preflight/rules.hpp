@@ -32,8 +32,8 @@ struct Place {
   std::string host{}, device{};
 };
 
-/// A GPU that the job uses. If ranks report which GPUs they use, these are the job's GPUs;
-/// otherwise all GPUs that NVML lists are assumed to be.
+/// A GPU that the job uses. On a node whose ranks report which GPUs they use, these are the job's
+/// GPUs; on other nodes all GPUs that NVML lists are assumed to be.
 struct JobGpu {
   const CheckedNode* node = nullptr;
   const GpuFacts* gpu = nullptr;
@@ -171,7 +171,8 @@ struct Otherwise {
 
 struct Rule;
 
-/// Collects the findings of one rule. The caller of results() sets their name.
+/// Collects the findings of one rule. They have no name; the caller of results() gives them that of
+/// the check.
 class Findings {
  public:
   explicit Findings(const Rule& rule) : rule_(rule) {}
@@ -308,7 +309,8 @@ std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
                          std::optional<std::string> (*text)(const GpuFacts& gpu),
                          const Answer& difference = {});
 
-// The tables of checks. Each function is in the file rules_SUBJECT.cpp of its name.
+// The functions below return the tables of checks. Each table is in a file of its own,
+// rules_SUBJECT.cpp.
 [[nodiscard]] std::span<const Rule> launch_rules();
 [[nodiscard]] std::span<const Rule> likeness_rules();
 [[nodiscard]] std::span<const Rule> gpu_rules();

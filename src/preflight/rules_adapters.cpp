@@ -113,8 +113,9 @@ struct JobPort {
   [[nodiscard]] Place place() const { return {.host = node->host, .device = port_text(*port)}; }
 };
 
-/// Returns the effect on a port of NCCL_IB_HCA as the ranks of its node have it. If ranks differ,
-/// "named" overrides "usable", which overrides "left out".
+/// Returns the effect on a port of NCCL_IB_HCA as the ranks of its node have it. Ranks without the
+/// variable, and all ranks of a job on the host, may use the port. If ranks differ, "named"
+/// overrides "usable", which overrides "left out".
 Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& port) {
   Naming naming = Naming::left_out;
   for (const CheckedRank* rank : node.ranks) {

@@ -137,7 +137,8 @@ std::string plugin_fault(const CheckedRank& rank, const std::vector<std::string>
 }
 
 void judge_plugins(Findings& findings, const JobFacts& job) {
-  // The row's advice is to run on GPUs, which every job does that this rule judges.
+  // The advice in the rule's row is to run on GPUs. It is dropped, since every job that this
+  // function judges does so.
   findings.otherwise.how = {};
   std::vector<Observed> observed;
   for (const CheckedNode& node : job.nodes) {

@@ -105,7 +105,7 @@ Answer judge_remap(const JobGpu& one) {
   return {.wrong = memory_fault(gpu), .fix = is_pending ? "reset the GPU: nvidia-smi -r" : ""};
 }
 
-/// Warns of Xids (error codes of the driver). Those that a program's own mistake causes are left
+/// Warns of Xids (error codes of the driver). Xids that a program's own mistakes cause are left
 /// out, since they say nothing about the GPU.
 void judge_xid(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
   findings.otherwise.unknown = no_gpus(job, "the kernel's log");

@@ -90,8 +90,8 @@ void judge_ranks_per_node(Findings& findings, const JobFacts& job) {
                   base::counted(observed.size(), "node"));
 }
 
-/// Returns how many GPUs of a node NVML lists or ranks use; nullopt if unknown. GPUs that only
-/// sysfs shows are assumed to belong to other jobs.
+/// Returns the number of GPUs of a node that NVML lists, or the number that ranks use if that is
+/// larger; nullopt if unknown. GPUs that only sysfs shows are assumed to belong to other jobs.
 std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   if (node.facts == nullptr || !node.facts->gpus) return std::nullopt;
   std::set<std::string> taken;

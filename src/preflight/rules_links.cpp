@@ -33,9 +33,9 @@ struct Pair {
   }
 };
 
-/// Returns the pairs of the job's GPUs on the same node whose link is known, ordered by node. Each
-/// further pair on a node is counted as an unknown fact, since NVML could not be asked about one of
-/// its GPUs.
+/// Returns the pairs of the job's GPUs on the same node that CheckedNode::peers has, node after
+/// node. Each further pair on a node is counted as an unknown fact, since the rank that collected
+/// the node's facts did not see one of its GPUs.
 std::vector<Pair> job_pairs(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_pairs(job);
   std::map<const CheckedNode*, std::set<int>> gpus;
@@ -184,8 +184,8 @@ std::string link_text(int generation, int width) {
 }
 
 /// Checks the PCIe links of GPUs. An idle GPU lowers the generation of its link, but never the
-/// width. So the width is compared with the greatest width of this link. Of the generation only the
-/// greatest possible one is judged, by comparison with GPUs of the same model.
+/// width. So the present width is compared with the greatest width of this link, and instead of the
+/// present generation the greatest possible one is compared among GPUs of the same model.
 void judge_gpu_pcie(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
   if (gpus.empty()) findings.otherwise.unknown = no_gpus(job);
   std::vector<Observed> observed;

@@ -41,7 +41,8 @@ Answer judge_single_core(const CheckedRank& rank, const NodeRanks&, const JobFac
                       : "streams are folded into one: communication hides behind nothing"};
 }
 
-/// Returns on how many NUMA nodes the CPUs that the rank may run on lie; nullopt if unknown.
+/// Returns the number of NUMA nodes to which the CPUs belong that the rank may run on; nullopt if
+/// unknown.
 std::optional<std::size_t> numa_nodes_of(const CheckedRank& rank, const CheckedNode* node) {
   if (node == nullptr || node->numa_cpus.empty() || rank.cpus.empty()) return std::nullopt;
   const std::set<int> own{rank.cpus.begin(), rank.cpus.end()};

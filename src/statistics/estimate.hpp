@@ -48,13 +48,14 @@ struct Estimate {
                                                         double confidence);
 
 /// Returns the confidence that each interval needs if a measurement looks at the interval up to
-/// `planned` times and may stop at any look: the true median then lies in all intervals, and so in
-/// the last one, with a probability of 95% (Pocock's constant boundary: Biometrika 64, 1977). From
-/// one look to the next the number of samples grows by the factor `growth` >= 1; the standardised
-/// statistics of the median are then a stationary Gaussian chain with correlation sqrt(1 / growth),
-/// whose probability to stay within the boundary is integrated look by look (Armitage, McPherson,
-/// Rowe: J. R. Stat. Soc. A 132, 1969). Returns 0.95 for one look, and for a `growth` below 1.02,
-/// because looks at nearly the same samples count as one look.
+/// `planned` times and may stop at any look. With it, the true median lies in all intervals, and so
+/// in the last one, with a probability of 95% (Pocock's constant boundary: Biometrika 64, 1977).
+/// From one look to the next the number of samples grows by the factor `growth` >= 1. The
+/// standardised statistics of the median at the looks are then a stationary Gaussian chain, whose
+/// neighbours correlate by sqrt(1 / growth). Its probability to stay within the boundary is
+/// integrated look by look (Armitage, McPherson, Rowe: J. R. Stat. Soc. A 132, 1969). Returns 0.95
+/// for one look, and for a `growth` below 1.02, because looks at nearly the same samples count as
+/// one look.
 [[nodiscard]] double nominal_confidence(int planned, double growth);
 
 /// Returns the median over launches (runs of mpirun) of their median times; `samples` is the number

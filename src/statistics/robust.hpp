@@ -24,8 +24,9 @@ struct Located {
 }
 
 /// Returns the q-quantile of the samples (0 < q < 1), which is the sample of rank ceil(q n). Its
-/// interval runs between two samples whose ranks are quantiles of the binomial(n, q) distribution.
-/// Absent if a sample is not finite, or if n (1 - q) < 1 (for p99, below 100 samples).
+/// interval runs between the two innermost samples that leave at most 2.5% of the binomial(n, q)
+/// distribution outside at each end; the bounds are absent if there are no such samples. Absent if
+/// a sample is not finite, or if n (1 - q) < 1 (for p99, below 100 samples).
 [[nodiscard]] std::optional<Located> quantile(std::span<const double> samples, double q);
 
 /// Returns the Hodges-Lehmann estimate, which is the median of all pairs' means, with the interval

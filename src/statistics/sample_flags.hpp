@@ -17,16 +17,17 @@ struct ChangePoint {
   double probability = 0;  ///< probability of a change this clear if the level is constant
 };
 
-/// Returns the most likely place of a single change of level (Pettitt: Appl. Statist. 28, 1979):
-/// with mid-ranks R_i, K is the largest |2 (R_1 + ... + R_t) - t (n + 1)|, and the probability is
-/// about 2 exp(-6 K^2 / (n^3 + n^2)). It assumes independent samples. Absent below 2 samples and
-/// for values that are not finite.
+/// Returns the most likely place of a single change of level (Pettitt: Appl. Statist. 28, 1979). If
+/// R_i is the rank of sample i by size (equal samples share the mean of their ranks), K is the
+/// largest |2 (R_1 + ... + R_t) - t (n + 1)| over all t, and the probability is about
+/// 2 exp(-6 K^2 / (n^3 + n^2)). It assumes independent samples. Absent below 2 samples and for
+/// values that are not finite.
 [[nodiscard]] std::optional<ChangePoint> change_point(std::span<const double> samples);
 
 /// Returns the index of the first sample after the last change of level; 0 = no change. A change
 /// counts if its p-value is below 1% and the medians before and after it differ by more than
 /// `smallest`, as a share of the median after it. The samples after each change found are searched
-/// again. In fewer than 16 samples no change is found.
+/// again. In fewer than 16 samples no change has so small a p-value.
 [[nodiscard]] std::size_t last_change(std::span<const double> samples, double smallest);
 
 struct Trend {

@@ -7,8 +7,8 @@
 
 #include "units/quantity.hpp"
 
-/// Defines the timeline, which is the only result that a measurement passes on, and the arithmetic
-/// on its times.
+/// Defines the timeline, which says when each op of a step ran on each rank, and the arithmetic on
+/// its times.
 namespace isoscale::timeline {
 
 /// The time at which op number `op` of a program ran on one rank.
@@ -21,10 +21,12 @@ struct Span {
 /// One play of a step on one rank, from the time when all its streams are free until all have
 /// drained.
 struct StepTrace {
-  int rank = 0;                   ///< the rank in the point
-  std::uint32_t step = 0;         ///< number among all steps of the point
-  units::Nanoseconds begin, end;  ///< converted to the clock of rank 0 of the point
-  std::vector<Span> spans;        ///< in program order, one per op
+  int rank = 0;            ///< the rank in the point
+  std::uint32_t step = 0;  ///< number among all steps of the point
+  /// These and the times of the spans are on the rank's own clock until the traces of all ranks are
+  /// gathered, then on that of rank 0 of the point.
+  units::Nanoseconds begin, end;
+  std::vector<Span> spans;  ///< in program order, one per op
 };
 
 /// One step on many ranks (not necessarily all).

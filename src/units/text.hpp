@@ -7,8 +7,8 @@
 
 #include "units/quantity.hpp"
 
-/// Reads quantities from text and writes them for people. Prefixes of 10^3 and 2^10 are handled
-/// nowhere else.
+/// Reads quantities from text and writes them for people, with prefixes of 10^3 (kB, GFLOP/s) or,
+/// for bytes, also of 2^10 (KiB).
 namespace isoscale::units {
 
 /// Reads "64MiB", "25 MB" or "4096" (bytes). Accepts the units kB, MB, GB, TB (10^3), KiB, MiB,
@@ -16,8 +16,8 @@ namespace isoscale::units {
 /// sentence for a person when the text has no meaning, is ambiguous ("64M", "64K", "64g"),
 /// negative, a fraction of a byte, or 2^63 or more.
 [[nodiscard]] Bytes parse_bytes(std::string_view text);
-/// Reads "30s", "250ms", "25m", "2h" or "10us"; a bare number is seconds. Throws
-/// std::invalid_argument for any other text.
+/// Reads a time such as "30s", "1.5 h" or "250ms", with the unit ns, us, ms, s, m or min, or h; a
+/// bare number is seconds. Throws std::invalid_argument for any other text.
 [[nodiscard]] Seconds parse_seconds(std::string_view text);
 /// Reads "1%" or "0.01" as a ratio (1.0 = 100%). Throws std::invalid_argument for any other text
 /// and for a bare number over 1, which could mean either.

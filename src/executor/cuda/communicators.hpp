@@ -26,19 +26,21 @@
 /// and starts calls on them.
 namespace isoscale::executor::cuda {
 
-/// Owns one NCCL communicator; move-only. It is made by non-blocking calls with a time limit, so
-/// that a missing peer causes an error and not a hang.
+/// Owns one NCCL communicator; move-only. The calls that make it return at once and are polled
+/// until a time limit, so that a missing peer causes an error and not a hang.
 ///
-/// The communicators that carry a program's communication are blocking: since NCCL 2.24 each call
-/// on a non-blocking communicator starts a new thread, which would be measured as a launch gap that
-/// training programs do not have. They are split from a non-blocking communicator of all ranks.
+/// world() makes a non-blocking communicator, which serves only to make others from it by split().
+/// Those are blocking and carry a program's communication: since NCCL 2.24 each call on a
+/// non-blocking communicator starts a new thread, which would be measured as a launch gap that
+/// training programs do not have.
 class NcclCommunicator {
  public:
   NcclCommunicator() = default;
   /// Collective over `point`: makes a communicator of its ranks. Throws NcclError, or NeverReady if
   /// this takes longer than `limit`.
   static NcclCommunicator world(const comm::Communicator& point, units::Seconds limit);
-  /// Collective over this communicator: makes one for the ranks of each colour, ordered by key.
+  /// Collective over this communicator: makes one for the ranks of each colour, in which they are
+  /// numbered in the order of their keys.
   [[nodiscard]] NcclCommunicator split(int colour, int key, const std::string& name,
                                        units::Seconds limit) const;
 
@@ -48,8 +50,8 @@ class NcclCommunicator {
 
   /// Throws NcclError, with the name of the communicator, if it has failed in the background.
   void poll() const;
-  /// Waits until the call that returned `result` has finished; NCCL may continue it in the
-  /// background. Throws NcclError, or NeverReady if this takes longer than `limit`.
+  /// Waits until the call that returned `result`, which NCCL may still continue in the background,
+  /// has finished. Throws NcclError, or NeverReady if this takes longer than `limit`.
   void settle(ncclResult_t result, units::Seconds limit) const;
   /// Closes the communicator; its streams must have drained.
   void close();
@@ -60,8 +62,8 @@ class NcclCommunicator {
   explicit NcclCommunicator(std::string name);
 
   std::unique_ptr<const std::string> name_;  ///< NCCL keeps a pointer to the name
-  /// A communicator that was not closed is aborted, since ncclCommDestroy may wait for peers that
-  /// never answer.
+  /// The handle of a communicator that was not closed aborts it when it is destroyed, since
+  /// ncclCommDestroy may wait for peers that never answer.
   base::Handle<ReleasedBy<ncclComm_t, ncclCommAbort>> handle_;
   int size_ = 0;
 };
@@ -249,7 +251,8 @@ class DeviceBarrier {
 
  private:
   DeviceMemory word_;
-  std::vector<std::vector<ncclComm_t>> of_section_;  ///< same order on all ranks
+  std::vector<std::vector<ncclComm_t>> of_section_;  ///< for each section, the communicators of its
+                                                     ///< collectives, in one order on all ranks
 };
 
 }  // namespace isoscale::executor::cuda

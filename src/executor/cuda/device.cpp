@@ -67,8 +67,9 @@ std::string library_text(std::size_t encoded) {  // 22809 means 2.28.9
   return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
 }
 
-/// Returns the reason why Transport::symmetric cannot be used with the running NCCL, whose encoded
-/// version is `nccl`, on this GPU; "" if some programs can use it.
+/// Returns the reason why no program can use Transport::symmetric on this GPU with the running
+/// NCCL, whose encoded version is `nccl`; "" if there is none. A program may still be refused when
+/// it is prepared.
 std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
   if (!has_puts()) {
     return fmt::format(

@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/handle.hpp"
 
-/// Provides check(), which tests the result of every call of a CUDA library and throws with the
+/// Provides check(), which tests the result of a call of CUDA, cuBLASLt or NCCL and throws with the
 /// library's own message, and handles that own the objects of these libraries.
 namespace isoscale::executor::cuda {
 
@@ -36,14 +36,16 @@ class NcclRefusal : public NcclError {
 };
 [[nodiscard]] bool is_refusal(ncclResult_t result);
 
-/// Throws unless the call succeeded, and clears the error if the device can recover from it.
+/// Throws CudaError or CublasError unless the call succeeded. A CUDA error from which the device
+/// can recover is cleared, so that later calls do not report it again.
 void check(cudaError_t status, std::source_location where = std::source_location::current());
 void check(cublasStatus_t status, std::source_location where = std::source_location::current());
-/// Throws unless the call succeeded or, with ncclInProgress, continues in the background.
+/// Throws NcclRefusal or NcclError unless the call succeeded or, with ncclInProgress, continues in
+/// the background.
 void check(ncclResult_t result, std::source_location where = std::source_location::current());
 
-/// Logs that `what` could not be released. A result does not count as a failure if CUDA is already
-/// shut down because the process ends, or if NCCL continues in the background.
+/// Logs a warning if the release of `what` failed. The result does not count as a failure if CUDA
+/// is already shut down because the process ends, or if NCCL continues in the background.
 void log_release(const char* what, cudaError_t status) noexcept;
 void log_release(const char* what, cublasStatus_t status) noexcept;
 void log_release(const char* what, ncclResult_t result) noexcept;
@@ -67,7 +69,7 @@ using MatrixLayout = base::Handle<ReleasedBy<cublasLtMatrixLayout_t, cublasLtMat
 using MatmulPreference =
     base::Handle<ReleasedBy<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>>;
 
-/// Returns words of pinned host memory, all 0.
+/// Returns `count` words of 32 bits in pinned host memory, all 0.
 [[nodiscard]] PinnedMemory pinned_words(std::size_t count);
 [[nodiscard]] inline std::uint32_t* words_of(const PinnedMemory& memory) {
   return static_cast<std::uint32_t*>(memory.get());

@@ -233,8 +233,8 @@ class CudaExecutor final : public Executor {
     agreed(point, [&] {
       prepared = cuda::prepare(memory->resolver, program, *communicators, puts, choices_);
     });
-    // The first calls use the program's buffers before its setup. These hold zeros, or what timing
-    // the GEMMs has left in them.
+    // The first calls use the program's buffers before the setup section has filled them. The
+    // buffers hold zeros, or what the timing of GEMM algorithms has left in them.
     agreed(point, [&] {
       as_chosen(options, [&] {
         try {

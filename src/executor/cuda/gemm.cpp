@@ -45,8 +45,8 @@ Operand operand(const MatrixAt& at, std::uint64_t rows, std::uint64_t columns, c
           .data = at.data};
 }
 
-/// Throws base::Error if cuBLASLt's table of supported types does not have the types of the
-/// problem.
+/// Throws base::Error if cuBLASLt does not support the types of the problem or, for fp8, its
+/// transposes, sizes or strides.
 void require_types(const GemmProblem& problem) {
   const DType a = problem.second.type, b = problem.first.type, d = problem.d.type;
   const auto refuse = [&](const char* why) {

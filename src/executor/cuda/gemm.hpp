@@ -31,8 +31,7 @@ struct Operand {
 
   /// Returns the largest power of two up to 256 that divides the address.
   [[nodiscard]] std::uint32_t alignment() const;
-  /// Returns the number of elements from the first element of the first to the last element of the
-  /// last of `batch` matrices, gaps included.
+  /// Returns the length, in elements, of the memory that `batch` such matrices span, gaps included.
   [[nodiscard]] std::uint64_t extent(std::uint64_t batch) const;
 };
 
@@ -119,8 +118,8 @@ class GemmChoices {
   [[nodiscard]] const GemmChoice& of(const GemmProblem& problem) const;
 
   [[nodiscard]] cublasLtHandle_t handle() const { return handle_.get(); }
-  /// Returns the number of problems that were timed because the given algorithms did not cover
-  /// them.
+  /// Returns the number of problems that were timed because `known` had no choice for them; 0 if
+  /// `known` was empty.
   [[nodiscard]] int chosen_anew() const { return chosen_anew_; }
 
  private:

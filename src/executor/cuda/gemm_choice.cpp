@@ -225,8 +225,8 @@ CublasLt make_library() {
   return CublasLt{handle};
 }
 
-/// Returns the problems for which ranks of `point` have no algorithm yet. Each is mapped to the
-/// lowest rank that has it in `mine`, which will time it.
+/// Collective over `point`: returns the keys of all problems that some rank has in `mine`, its
+/// problems without an algorithm. Each is mapped to the lowest such rank, which will time it.
 std::map<std::string, int> owners(const std::map<std::string, const GemmProblem*>& mine,
                                   const comm::Communicator& point) {
   std::string shapes;

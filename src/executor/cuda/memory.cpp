@@ -45,7 +45,7 @@ void* allocate(units::Bytes bytes, const char* kind, const Allocate& function) {
 constexpr std::uint64_t window_alignment = 4096;  // bytes; NCCL requires it of windows
 
 /// Returns the size of the symmetric arena for the programs' buffers: the largest need of any rank,
-/// so that it is the same on all ranks.
+/// so that it is the same on all ranks, rounded up to the alignment of windows.
 std::uint64_t symmetric_bytes(const program::ProgramSet& set) {
   std::uint64_t bytes = 0;
   for (const program::RankProgram& program : set.programs) {

@@ -20,7 +20,7 @@
 #include "executor/resolver.hpp"
 #include "units/quantity.hpp"
 
-/// The memory of one rank: its arenas, and their registration with NCCL.
+/// The memory of one rank: its arenas, one for each memory space, and their registration with NCCL.
 namespace isoscale::executor::cuda {
 
 /// Returns zeroed device memory. If there is too little, throws base::Error with the needed and the
@@ -34,7 +34,8 @@ struct Area {
 };
 
 /// The storage of one rank's program: one contiguous arena for each memory space. NCCL allocates
-/// the symmetric arena, since windows require this, and the device arena if it is to be registered.
+/// the symmetric arena, since its windows (memory that peers can write to directly) require this,
+/// and the device arena if it is to be registered.
 class Arenas {
  public:
   /// Throws base::Error, with the needed and the free amount, if there is too little memory, and
@@ -89,9 +90,10 @@ inline void require_on_device(const Resolver& resolver, const program::Slice& sl
                   program::name(resolver.space(slice))));
 }
 
-/// The memory of a session that is registered with NCCL: windows on the symmetric arena, for each
-/// communicator whose ops touch it, and on request the device arena, for every communicator.
-/// Registrations must be undone before the communicators are closed and before the memory is freed.
+/// The memory of a session that is registered with NCCL: the symmetric arena, as a window that
+/// peers can write to, with each communicator whose ops touch it, and on request the device arena,
+/// with every communicator. Registrations must be undone before the communicators are closed and
+/// before the memory is freed.
 class Registrations {
  public:
   Registrations() = default;

@@ -36,8 +36,10 @@ inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
 struct PreparedOp {
   Call call;
   program::StreamId stream = 0;
-  std::uint32_t done = no_event;  ///< event that is recorded after the op, for other streams
-  std::uint32_t wait_begin = 0;   ///< index into PreparedSection::waits
+  std::uint32_t done = no_event;  ///< index of the event recorded after the op, for ops of other
+                                  ///< streams that wait for it; no_event: none waits
+  std::uint32_t wait_begin = 0;   ///< the op waits for wait_count events, which begin here in
+                                  ///< PreparedSection::waits
   std::uint8_t wait_count = 0;
   bool is_marked = false;  ///< the stream writes a mark when the op starts
 };
@@ -91,7 +93,7 @@ struct PreparedProgram {
   std::vector<PreparedSection> sections;  ///< indexed by program::Section
   Scratch scratch;
   std::vector<std::unique_ptr<GemmPlan>> plans;  ///< referenced by the GEMMs
-  std::vector<GemmChoice> choices;               ///< the algorithms in use, by shape
+  std::vector<GemmChoice> choices;               ///< the algorithms in use, one for each shape
 
   [[nodiscard]] const PreparedSection& section(program::Section which) const {
     return sections.at(static_cast<std::size_t>(which));

@@ -62,13 +62,14 @@ class EventPool {
 class StreamPlayer {
  public:
   /// Makes one CUDA stream for each stream of the program; those that communicate get a high
-  /// priority, except stream 0. Prepares marks if an op of `prepared` is marked.
+  /// priority, except stream 0. Prepares Marks, by which streams show their progress, if an op of
+  /// `prepared` is marked.
   StreamPlayer(const program::RankProgram& program, const PreparedProgram& prepared);
 
   /// Issues a section. All streams wait for stream 0 before their first op, and stream 0 waits for
-  /// all streams after their last op. If traced, a timing event is recorded before and after each
-  /// op, the first one after the op's waits for other streams. `gate`, if given, counts the
-  /// launched ops.
+  /// all streams after their last op. If traced, two timing events are recorded for each op: one
+  /// before the op but after its waits for other streams, and one after the op. `gate`, if given,
+  /// is told of each launched op.
   void issue(const PreparedSection& section, Trace trace, EventMode mode, Gate* gate = nullptr);
 
   /// Captures the work of issue() as a graph.
@@ -122,7 +123,8 @@ class CudaSession final : public Session {
   /// which the section has collectives have reached it.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
-  /// Returns the sum of the times that ncclGroupSimulateEnd gives for ops, one group for each op.
+  /// Returns the sum of the times that ncclGroupSimulateEnd gives for the collectives, each in a
+  /// group of its own; nullopt if the section has messages, for which NCCL has no estimates.
   [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override;
   [[nodiscard]] std::string arithmetic(program::Section section) const override;
   void read(const program::Slice& slice, std::span<std::byte> into) override;

@@ -129,7 +129,7 @@ void Gate::abandon() noexcept {
   static_cast<void>(memory_.release());
 }
 
-/// The caller must hold the mutex.
+/// Sets the word to the value for which streams wait at the gate. The caller must hold mutex_.
 void Gate::let_pass() noexcept { std::atomic_ref{*word_}.store(times_, std::memory_order_release); }
 
 void Gate::watch(const std::stop_token& stop) {

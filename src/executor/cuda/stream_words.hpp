@@ -37,7 +37,8 @@ namespace isoscale::executor::cuda {
 /// loaded. A thread of the gate therefore opens it after `patience`; was_late() then returns true.
 class Gate {
  public:
-  static constexpr std::uint32_t most_ops = 64;  ///< far below the length of CUDA's launch queue
+  /// The gate opens after this many launches, which is far below the length of CUDA's launch queue.
+  static constexpr std::uint32_t most_ops = 64;
   static constexpr std::chrono::milliseconds patience{100};
 
   /// `main` must be idle. If the driver cannot make a stream wait, the gate does nothing, after one
@@ -78,10 +79,11 @@ class Gate {
 // With marks, streams write to host memory which op they begin, so that another thread can tell at
 // which op a GPU hangs.
 
-/// Chooses the ops of a section that mark their start; `cost` is the time that a mark takes on its
-/// stream. Marks are so far apart that together they take at most 0.5% of a lower bound of the
-/// section's time on any GPU. The first op of every stream is marked. If even these marks would
-/// take more, no op is marked and the result is empty.
+/// Chooses the ops of a section that mark their start, and returns true or false for each op.
+/// `cost` is the time that a mark takes on its stream. Marks are so far apart that those of a
+/// stream take at most 0.5% of the least time that its ops need on any GPU. The first op of every
+/// stream is marked. If even these marks would take too much time, no op is marked and the result
+/// is empty.
 [[nodiscard]] std::vector<bool> choose_marks(const program::Outline& section, units::Seconds cost);
 
 /// Words in host memory that the streams of one rank write. Any thread may read them.

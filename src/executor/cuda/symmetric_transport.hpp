@@ -10,7 +10,7 @@
 #include "executor/cuda/memory.hpp"
 
 /// Implements Transport::symmetric: checks if it can be used, and prepares the messages that
-/// kernels write into the windows of peers.
+/// kernels write into the windows of peers, which are memory of other GPUs that this GPU can reach.
 namespace isoscale::executor::cuda {
 
 /// Throws Unsupported unless the GPUs of every communicator whose ops use symmetric memory can map
@@ -24,8 +24,9 @@ void require_windows(const program::ProgramSet& set, const Communicators& commun
 void require_symmetric(const program::ProgramSet& set, const Communicators& communicators);
 
 /// The exchanges of one rank's program that use Transport::symmetric: the arguments of their
-/// kernels, and the flag that makes waiting kernels end. The PutChannels lie after the programs'
-/// buffers in the symmetric arena, one for each link and each rank of the link's group.
+/// kernels, and the flag that makes waiting kernels end. The kernels synchronise with those of
+/// peers through PutChannels (kernels/kernels.hpp), which lie after the programs' buffers in the
+/// symmetric arena, one for each link and each rank of the link's group.
 class Puts {
  public:
   Puts() = default;

@@ -34,8 +34,8 @@ class Communicators {
   [[nodiscard]] MPI_Comm collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const;
 
-  /// Returns the MPI tag of a message. A link is all messages along `axis` from ranks to those that
-  /// are `sender_offset` further along it; `sequence` counts the messages of a link within a play.
+  /// Returns the MPI tag of a message. A link carries the messages from a rank to the one that is
+  /// `sender_offset` further along `axis`; `sequence` counts the messages of a link within a play.
   /// In a group of two ranks, the links with offset +1 and -1 join the same two ranks, so they get
   /// different tags. Tags are at most 32767, the largest value that every MPI allows. They repeat
   /// after thousands of messages, which is safe since MPI delivers messages with equal tags in
@@ -48,7 +48,7 @@ class Communicators {
  private:
   std::map<std::pair<mesh::AxisSet, program::StreamId>, comm::Communicator> collectives_;
   std::map<mesh::Axis, comm::Communicator> exchanges_;
-  /// The offsets of CommunicationNeeds::exchanges.
+  /// For each axis with messages, the offsets from sender to receiver, one for each link.
   std::map<mesh::Axis, std::set<std::int32_t>> offsets_;
 };
 
@@ -121,9 +121,10 @@ struct CollectiveCall {
 void run(const CollectiveCall& call, Player& player);
 
 /// Prepares a collective op for this rank. `stream` is the op's stream in the program, which
-/// selects the communicator even if the executor plays all streams on one thread. `staging` is that
-/// stream's memory for copies, of the size that staging_bytes() returns. `own` has the reductions
-/// that MPI lacks. Throws base::Error if the host cannot play the op.
+/// selects the communicator even if the executor plays all streams on one thread. No MPI call gets
+/// more than `elements_per_call` elements. `staging` is that stream's memory for copies, of the
+/// size that staging_bytes() returns. `own` has the reductions that MPI lacks. Throws base::Error
+/// if the host cannot play the op.
 [[nodiscard]] CollectiveCall collective_call(const Resolver& resolver,
                                              const program::Collective& op,
                                              program::StreamId stream,

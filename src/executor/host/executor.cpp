@@ -205,8 +205,9 @@ class HostExecutor final : public Executor {
                                    const SessionOptions& options) override {
     require_usual_communication(options, "host");
     require_transports(set, description_);
-    // The collective calls (here: creating communicators) come first. If only this rank threw an
-    // error before them, the other ranks would wait for it forever.
+    // The communicators are made before anything that may fail on this rank alone, since making
+    // them is collective: the other ranks would wait forever for a rank that had failed. The two
+    // checks above fail on all ranks or on none.
     const units::Nanoseconds before = comm::now();
     Communicators communicators{communication_needs(set), set.mesh, point};
     const units::Seconds creation = units::to_seconds(comm::now() - before);
@@ -261,11 +262,12 @@ class HostExecutor final : public Executor {
   }
   /// Returns how the threads of all ranks wait for messages. Collective, since all ranks must wait
   /// in the same way: if one rank calls a non-blocking collective and another the blocking one, MPI
-  /// takes them for two different collectives. A thread with its own core waits inside MPI. So does
-  /// the only thread of a rank, since MPI itself yields the core if it knows that ranks share
-  /// cores. Injected delays, which replace multiplications, are meant for ranks that share cores
-  /// without MPI knowing it; there threads sleep while they wait, so that other ranks get the
-  /// cores.
+  /// takes them for two different collectives. A thread with its own core waits inside MPI
+  /// (blocking). So does the only thread of a rank, since MPI itself yields the core if it knows
+  /// that ranks share cores. Several threads that share cores poll, less often the longer they wait
+  /// (ladder). Injected delays, which replace multiplications, are meant for ranks that share cores
+  /// without MPI knowing it; there threads sleep while they wait (asleep), so that other ranks get
+  /// the cores.
   [[nodiscard]] Waiting waiting_of_all(std::size_t threads, const program::Faults& faults,
                                        const comm::Communicator& point) const {
     const bool has_cores = threads <= 1 || description_.cores >= static_cast<int>(threads);

@@ -142,7 +142,8 @@ void play(const Arguments<program::ActivationGradient>& call) {
         dxs[i] = from * (distribution(at) + at * density(at));
         continue;
       }
-      // Both are read here, since writing dx or dup may overwrite them.
+      // Element i of dy, x and up is read before dx and dup are written, which may be the same
+      // memory.
       const T gate = logistic(at), other = ups[i];
       dxs[i] = from * other * gate * (1 + at * (1 - gate));
       dups[i] = from * at * gate;

@@ -30,7 +30,7 @@ struct PreparedOp {
   std::uint32_t index = 0;  ///< number of the op in program order
   bool awaited = false;
   std::uint8_t wait_count = 0;
-  std::uint32_t wait_begin = 0;  ///< index into PreparedSection::waits
+  std::uint32_t wait_begin = 0;  ///< index of the op's first wait in PreparedSection::waits
 };
 
 /// A section that is ready to play. Its ops are divided into lanes, each in program order. There is

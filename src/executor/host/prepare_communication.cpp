@@ -29,6 +29,7 @@ bool overlap(const program::Slice& a, const program::Slice& b, const mesh::Shape
 }
 
 /// Returns how many elements a collective must copy to staging memory because it works in place.
+/// `limit` is the most elements in one MPI call.
 std::uint64_t staged(const Collective& op, const mesh::Shape& mesh, std::uint64_t limit) {
   if (op.send.buffer != op.receive.buffer) return 0;
   switch (op.kind) {
@@ -101,7 +102,8 @@ class CollectivePreparer {
   }
 
   /// Adds calls that together handle `count` elements, at most `limit_` elements each. If `from` or
-  /// `to` is null, it is null in each of the calls.
+  /// `to` is null, it is null in each of the calls. If both are the same address, the calls work in
+  /// place or, where MPI would crash, with a copy of the data.
   void add_calls(MpiCall call, const std::byte* from, std::byte* to, std::uint64_t count) {
     if (from != nullptr && from == to && crashes_in_place(base_.kind, base_.root)) {
       std::byte* const aside = staging(count);

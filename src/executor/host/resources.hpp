@@ -14,8 +14,9 @@
 /// The resources of a rank on its node: BLAS threads, cores and memory.
 namespace isoscale::executor::host {
 
-// These functions call a BLAS library in ways that the BLAS standard does not define. Each
-// supported library has a source file (blas_*.cpp) with them, and CMake selects one of the files.
+// These functions ask a BLAS library for more than the BLAS standard defines. Each supported
+// library has a source file with them; blas_other.cpp is for all others, and knows nothing. CMake
+// selects one of the files.
 
 /// Sets the number of threads that a BLAS call of this process uses. Returns the number now in use;
 /// 0 if the library does not report it.

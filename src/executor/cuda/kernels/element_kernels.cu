@@ -22,7 +22,9 @@ void start_in(const StridedCopy& pieces, cudaStream_t stream) {
                            pieces.dst_batch / size});
 }
 
-/// The extents and strides of a shard, which the kernel takes by value.
+/// The shard of a tensor that a fill writes: its extents, the strides of its elements in this
+/// rank's memory and in the whole tensor, and the index in the whole tensor of its first element.
+/// The kernel takes it by value.
 struct Shape {
   std::uint64_t extents[3], local[3], global[3];
   std::uint64_t first;
@@ -73,8 +75,9 @@ __global__ void add(Extents extents, In<T> a, In<T> b, Out<T> dst, Compute<T> sc
 
 using Word64 = unsigned long long;  // the 64-bit type of atomicAdd
 
-/// Adds the checksum of src to `sum`. The terms are integers, so the result does not depend on the
-/// order in which warps add. `Word` is an unsigned integer of the size of an element.
+/// Adds the checksum of src to sum[0], and the number of elements that are not finite to sum[1].
+/// The terms are integers, so the result does not depend on the order in which warps add. `Word` is
+/// an unsigned integer of the size of an element.
 template <class Word>
 __global__ void checksum(Extents extents, In<Word> src, Places places, std::uint64_t mask,
                          Word64* sum) {

@@ -21,8 +21,9 @@ namespace isoscale::executor::cuda {
 /// Copies all rows of all matrices with one kernel. Both sides must be in memory that the device
 /// can access. Rows of the source may overlap.
 [[nodiscard]] cudaError_t start(const StridedCopy& pieces, cudaStream_t stream);
-/// Fills elements of any type with a function of (key, global index). The values are the same as on
-/// the host, bit by bit.
+/// Fills elements of any type with a constant, or with random numbers that are a function of the
+/// op's key and of an element's index in the whole tensor. The values are the same as on the host,
+/// bit by bit.
 [[nodiscard]] cudaError_t start(const Arguments<program::Fill>& call, cudaStream_t stream);
 /// Adds f64, f32, f16, bf16 and integers; narrow types are computed in f32.
 [[nodiscard]] cudaError_t start(const Arguments<program::Add>& call, cudaStream_t stream);

@@ -72,7 +72,8 @@ struct List {
 };
 
 /// Writes to the list, in order of their place, the elements with keys above the threshold `least`
-/// and the first `equals_wanted` elements with keys equal to it, and sets them to 0 in src.
+/// and the first `equals_wanted` elements with keys equal to it, and sets them to 0 in src. Entries
+/// of the list that remain, up to `keep`, get the value 0 and the place -1.
 template <class T>
 __device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std::uint32_t size,
                            std::uint32_t keep, Key<T> least, std::uint32_t equals_wanted,
@@ -101,8 +102,9 @@ __device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std:
   }
 }
 
-/// Selects elements for lists. Each thread block handles one block of src, whose keys it keeps in
-/// shared memory.
+/// Moves the `keep` elements with the largest magnitudes of each block of src to the block's list.
+/// A thread block handles one block of src at a time, whose keys (magnitudes) it keeps in shared
+/// memory.
 template <class T>
 __global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t count,
                        std::uint32_t block, std::uint32_t keep) {
@@ -154,8 +156,8 @@ __global__ void spread(const T* values, const std::int32_t* places, T* dst, std:
   }
 }
 
-/// Computes `pack` columns of a row of dst, starting at `column`: the sums of the rows of src that
-/// `from` lists.
+/// Computes `pack` columns of a row of dst, starting at `column`: `scale` times the sum of the
+/// `each` rows of src that `from` lists.
 template <unsigned pack, class T>
 __device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::uint32_t each,
                          Compute<T> scale, std::uint64_t column) {

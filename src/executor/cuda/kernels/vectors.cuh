@@ -21,7 +21,8 @@ inline constexpr unsigned word_bytes = 16;
 inline constexpr unsigned words_in_flight = 4;      ///< words loaded before the first store
 inline constexpr unsigned most_elements_held = 32;  ///< per operand; more would spill registers
 
-/// A matrix, or a batch of consecutive matrices, as an operand of a kernel.
+/// A matrix, or a batch of matrices at equal distances, as an operand of a kernel. Strides are in
+/// elements.
 template <class T, bool reads_elements, bool writes_elements, bool may_miss = false>
 struct Operand {
   using Element = std::remove_const_t<T>;
