@@ -23,17 +23,19 @@ namespace isoscale::analysis {
 /// then points whose labels still allow them as scaling results, then all other points that are ok.
 /// Among equally good points the one with the most ranks is chosen. Null if no point is ok.
 [[nodiscard]] const PointReport* telling_point(const std::vector<const PointReport*>& points);
-/// Chooses the point that represents a curve in a report, from the points with a throughput. The
-/// baseline does not show how the curve scales, so it is chosen only if it is the only point.
+/// Chooses the point that represents a curve in a report, as the function above does, from the
+/// points with a throughput. The baseline does not show how the curve scales, so it is chosen only
+/// if no other point has a throughput. Null if no point has one.
 [[nodiscard]] const PointReport* telling_point(const Curve& curve);
 
 /// Makes names unique: appends texts[i] to names[i] if some other entry j has the same base
-/// (bases[j] == bases[i]) but a different text. Empty texts are ignored.
+/// (bases[j] == bases[i]) but a different text. An empty text is neither appended nor counted as
+/// different.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 const std::vector<std::string>& texts);
-/// Makes the names of curves unique, with the text that `text_of` returns for a curve's
-/// telling_point(). The text is appended if another curve with the same entry in `bases` has a
-/// different text at a rank count that both curves have.
+/// Makes the names of curves unique: appends to names[i] the text that `text_of` returns for the
+/// telling_point() of curve i. The text is appended if another curve with the same entry in `bases`
+/// has a different text at a rank count that both curves have.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 std::span<const Curve* const> curves,
                 const std::function<std::string(const PointReport&)>& text_of);
@@ -51,7 +53,7 @@ void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* c
 /// A rank count that may become the baseline of a curve.
 struct BaselineCandidate {
   int ranks = 0;
-  /// A point with `ranks` ranks has the label oversubscribed or shared-gpu.
+  /// True if a point with `ranks` ranks has the label oversubscribed or shared-gpu.
   bool shares_hardware = false;
 };
 

@@ -63,8 +63,8 @@ Texts shared_options(const PointData& point) {
   return options;
 }
 
-/// Returns the sizes of the part of the model that one rank has. Weak scaling multiplies heads and
-/// widths by tp, layers by pp, and the sequence by cp.
+/// Returns the sizes of the model, without the growth by weak scaling, which multiplies heads and
+/// widths by tp, layers by pp, and the sequence by cp. Empty for skipped points.
 Texts numbers_on_one_rank(const PointData& point) {
   if (point.status == results::PointStatus::skipped) return {};
   Texts numbers = point.model_shape;

@@ -22,13 +22,14 @@ using results::UnlikeField;
 /// The facts that all points of a curve have in common. The seed is not part of an experiment.
 struct Experiment {
   std::string workload, model, dtype, scaling, placement;
-  /// The options of the workload (see full_options), without those that scaling itself changes. For
-  /// a skipped point, batch, microbatch, microbatches and experts are left out, since the point may
-  /// have been skipped before their values were known.
+  /// The options of the workload (see full_options), without those that scaling itself changes.
+  /// Strong scaling changes microbatch and microbatches, which are left out. Weak scaling changes
+  /// batch, which is left out, and experts, which is divided by ep. For a skipped point, all four
+  /// are left out, since the point may have been skipped before their values were known.
   std::map<std::string, std::string> options;
-  /// The sizes ("layers", "heads") of the part of the model that one rank has; weak scaling
-  /// multiplies them by the axes of the mesh. Empty for a skipped point, whose mesh may not be
-  /// known.
+  /// The sizes of the model ("layers", "heads"). Weak scaling multiplies some of them by axes of
+  /// the mesh; they are divided by these axes here, so that they are the same at all rank counts.
+  /// Empty for a skipped point, whose mesh may not be known.
   std::map<std::string, std::string> numbers;
   /// The settings of the launch, which hold for all its points (see settings_of). They are filled
   /// in when launches are joined or compared; otherwise the map is empty.
@@ -69,7 +70,7 @@ struct Experiment {
 [[nodiscard]] std::string fingerprint(const Experiment& experiment, std::string_view device);
 
 /// Returns a title for each experiment, "dp, tiny, f32, strong scaling, packed", followed by the
-/// options and sizes that distinguish it from others with the same beginning.
+/// options, sizes and settings that distinguish it from others with the same beginning.
 [[nodiscard]] std::vector<std::string> titles(const std::vector<Experiment>& experiments);
 
 /// Returns the settings of a launch that apply to all its points and affect their times, as text by

@@ -68,7 +68,9 @@ struct PointReport {
   devices::DeviceState devices;  ///< during the measured loop; empty if not sampled
   std::optional<microbench::BenchReport> bench;  ///< only for micro-benchmarks (no step times)
   efficiency::Causes causes;                     ///< why the point is not faster
-  std::vector<std::string> labels;               ///< labels of the data, and few-steps, not-closed
+  /// The stored labels of the point, and two that the analysis adds: "few-steps" if too few steps
+  /// count for an interval, "not-closed" if the breakdown leaves too much time unexplained.
+  std::vector<std::string> labels;
   std::size_t steps = 0;  ///< number of steps that `step_time` is from, over all launches
   /// For a point over several launches: the number (from 1) of the launch that its breakdown and
   /// causes are from. 0 for a point of one launch.
@@ -95,7 +97,7 @@ struct RunReport {
 };
 
 struct ReportOptions {
-  std::optional<int> baseline{};  ///< rank count; absent: see baseline_ranks()
+  std::optional<int> baseline{};  ///< rank count; absent: baseline_ranks() chooses it
   /// If true, the baseline is the first point that fills one whole node, which means that it uses
   /// all ranks that its launch has on the node.
   bool whole_node = false;

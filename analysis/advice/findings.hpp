@@ -29,7 +29,8 @@ struct Evidence {
 };
 /// Returns the value with its unit, "22.0%", "1.50 MiB"; not escaped.
 [[nodiscard]] std::string value_text(const Evidence& evidence);
-/// Returns "exposed communication 22.0%"; not escaped.
+/// Returns the evidence as one text, "exposed communication 22.0%", or "cause: the text" if it is
+/// not a number; not escaped.
 [[nodiscard]] std::string to_text(const Evidence& evidence);
 
 /// The subject of a finding.
@@ -46,8 +47,8 @@ enum class Concern : std::uint8_t {
 struct Finding {
   std::string_view rule{};  ///< the rule's name: "communication-ratio"
   Concern concern = Concern::program;
-  /// The estimated share of the step time that the problem costs, 0 to 1; absent if unknown. It is
-  /// only used for ranking, since several findings may count the same time.
+  /// The estimated share of the step time that the problem costs, 0 to 1; absent if unknown.
+  /// Several findings may count the same time, so their severities must not be added up.
   std::optional<double> severity{};
   /// A number that ranks this finding among others whose severity is unknown; absent if there is no
   /// such number.
@@ -68,8 +69,9 @@ struct Finding {
 struct NotJudged {
   std::string curve{};       ///< title of the curve; may hold texts of run files: not escaped
   std::vector<int> ranks{};  ///< rank counts of the points, ascending
-  /// The reason: labels such as "oversubscribed". Rules with Scope::faults do judge points with the
-  /// label "injected".
+  /// The reason: labels such as "oversubscribed", or "spans contradict" if too much time of the
+  /// traced steps is unexplained. Points with the label "injected" are still judged by the rules
+  /// that should detect injected faults (Scope::faults in rules.hpp).
   std::string why{};
 };
 
@@ -83,8 +85,8 @@ struct NotJudged {
 /// launch as a whole. For a single launch it returns the findings about that run.
 [[nodiscard]] std::vector<Finding> findings_of(const merge::Report& report);
 
-/// Returns the measured points that no rule judges, or that only rules with Scope::faults judge
-/// because faults were injected.
+/// Returns the measured points that no rule judges, and those with injected faults, which only the
+/// rules with Scope::faults (rules.hpp) judge.
 [[nodiscard]] std::vector<NotJudged> left_out_of(const RunReport& run);
 [[nodiscard]] std::vector<NotJudged> left_out_of(const merge::Report& report);
 

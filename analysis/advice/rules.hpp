@@ -50,8 +50,8 @@ struct Rule {
   std::array<Threshold, 4> thresholds{};  ///< unused ones have no name
   Scope scope = Scope::sound;
   Concern concern = Concern::program;
-  std::string_view instead_of{};  ///< the rule that this one replaces where both find something; ""
-                                  ///< = none
+  /// The rule that this one replaces on points where both find something; "" = none.
+  std::string_view instead_of{};
   /// One of these functions is set, the other is null: `judge_point` judges single points of
   /// `scope`, `judge_run` the run as a whole.
   Said (*judge_point)(const PointSubject& subject, const Rule& rule) = nullptr;

@@ -105,8 +105,8 @@ Clauses for_ep(const PointReport& report) {
   return clauses;
 }
 
-/// Returns advice for dp, which reduces gradients once per step (once per microbatch with zero=2)
-/// and with zero=3 also gathers weights.
+/// Returns advice for dp, which reduces gradients once per step. With zero=2 and zero=3 it reduces
+/// them for every microbatch, and with zero=3 it also gathers weights.
 Clauses for_dp(const PointReport& report) {
   const PointData& point = *report.data;
   Clauses clauses;
@@ -129,7 +129,8 @@ Clauses for_dp(const PointReport& report) {
   return clauses;
 }
 
-/// Returns advice for ep without experts, which shards what replicas along dp have.
+/// Returns advice for ep if the model has no experts. The ranks along ep are then replicas as those
+/// along dp are, and `zero` shards the states among them.
 Clauses for_shards(const PointReport& report) {
   Clauses clauses = for_dp(report);
   if (leaves_nodes(report, mesh::Axis::ep)) {
@@ -225,9 +226,9 @@ Buckets buckets_of(const PointData& point) {
   return most;
 }
 
-/// Returns the calibration curve with a latency and a bandwidth for the communication library's
-/// version of this op among dp ranks, preferably over as many nodes as the point has. Null if there
-/// is none. Not owned.
+/// Returns the calibration curve of this op, made by the communication library, among as many ranks
+/// as the extent of dp, preferably over as many nodes as the point has. Only curves with a latency
+/// and a bandwidth are considered. Null if there is none. Not owned.
 const results::CalibrationCurve* curve_for(const PointSubject& subject, OpKind op) {
   const results::CalibrationCurve* best = nullptr;
   for (const results::CalibrationCurve& at : subject.calibration.curves) {
@@ -249,8 +250,8 @@ std::string size_option(double bytes) {
   return fmt::format("{:.0f}KiB", std::max(1.0, std::ceil(bytes / kib)));
 }
 
-/// True if collectives along these axes run on a stream that has no compute ops. Axes of extent 1
-/// do not matter.
+/// True if, on some rank, collectives along these axes run on a stream without compute ops. Axes of
+/// extent 1 do not matter.
 bool has_own_stream(const PointData& point, mesh::AxisSet axes) {
   for (const program::Outline& outline : point.outline.outlines) {
     std::set<program::StreamId> computing, reducing;

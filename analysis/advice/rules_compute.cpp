@@ -172,8 +172,9 @@ Worst worst_of(const devices::UsableSeries& usable, double begin) {
   return worst;
 }
 
-/// Returns the smallest number of microbatches whose bubble is at most `share` of the step. The
-/// idle time does not depend on their number m, so idle / work is proportional to 1 / m.
+/// Returns the smallest number of microbatches whose bubble is at most `share` of the step. With
+/// `microbatches` of them, the bubble is `bubble` of the step. The idle time does not depend on
+/// their number m, so idle / work is proportional to 1 / m.
 double microbatches_for(double bubble, double microbatches, double share) {
   constexpr double rounding = 1e-9;
   const double idle = bubble / (1 - bubble) * microbatches;

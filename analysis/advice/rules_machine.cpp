@@ -54,8 +54,9 @@ std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks)
   return "ranks " + base::listed(shown, most);
 }
 
-/// Returns the share of the step that would be saved if a slow part took its normal time. The part
-/// now takes `factor` times its normal time, which is the share `share` of the step.
+/// Returns the share of the step that would be saved if a slow part took its normal time. At
+/// present the part takes `factor` times its normal time, and this is the share `share` of the
+/// step.
 std::optional<double> avoidable(std::optional<double> share, double factor) {
   if (!share || !(factor > 1)) return std::nullopt;
   return std::clamp(*share * (1 - 1 / factor), 0.0, 1.0);

@@ -26,8 +26,10 @@ using units::Nanoseconds;
 
 /// Notes on the replays of a point's steps on a network that takes no time (replay.hpp).
 struct ReplayNotes {
-  std::set<int> assumed;  ///< ranks without a trace, replayed with the op times of like ranks
-  std::string failure;    ///< why a replay failed; "" if none did
+  /// Ranks without a trace. They are replayed with the mean op times of the traced ranks that play
+  /// the same program.
+  std::set<int> assumed;
+  std::string failure;  ///< why a replay failed; "" if none did
 };
 
 /// Returns the text of BreakdownResult::missing: sentences on the parts that could not be

@@ -20,8 +20,8 @@ namespace isoscale::analysis::breakdown {
 
 struct TracedSteps;
 
-/// The time of a step by category, in seconds: the mean over ranks (and over traced steps). The
-/// categories sum to `step`.
+/// The time of a step by category, in seconds: of one rank, or the mean over ranks; usually the
+/// mean over traced steps. The categories sum to `step`.
 struct Breakdown {
   double compute = 0, copies = 0, transfer = 0, wait = 0, bubble = 0, gap = 0, other = 0;
   double step = 0;
@@ -70,12 +70,12 @@ struct BreakdownResult {
   std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none
   std::map<mesh::AxisSet, Breakdown> by_axes;  ///< only communication
   std::optional<LargestUnexplained> largest;   ///< absent if all time is explained
-  /// Absent in three cases: some wait is not known; there are fewer than two traced steps; or
-  /// there is too little data for either of two estimates. One estimate needs twenty instances
-  /// (collectives, or pairs of exchanges) in which ranks waited; the other needs six steps with
-  /// known sums of op times (PointData::op_sums).
+  /// Absent if some wait is not known, if there are fewer than two traced steps, or if there is too
+  /// little data for both ways to estimate it. The first way needs twenty instances (collectives,
+  /// or pairs of exchanges) in which ranks waited. The second way, used if there are fewer, needs
+  /// six steps with known sums of op times (PointData::op_sums).
   std::optional<WaitSplit> waits;
-  CausedWait caused;                        ///< see WaitCauses::caused
+  CausedWait caused;                        ///< only collectives (see WaitCauses::caused)
   std::optional<double> free_network_step;  ///< seconds of a step on a network that takes no time
   std::size_t steps = 0;                    ///< number of analysed traced steps
   double slowest_step = 0;  ///< seconds, of the slowest rank; mean over the traced steps

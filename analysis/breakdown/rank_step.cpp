@@ -15,7 +15,8 @@ using units::Nanoseconds;
 
 /// The parts of a step to which a moment may belong. If several apply, the first one in this order
 /// gets the moment. `impossible` (spans that contradict others) comes first, so that contradictions
-/// are always seen.
+/// are always seen. `late` is the waiting in exchanges between pipeline stages, `wait` all other
+/// waiting.
 enum class Claim : std::uint8_t { impossible, compute, copies, transfer, wait, late };
 
 struct Segment {

@@ -30,7 +30,7 @@ struct OpShare {
 /// A stretch of a step that no category explains.
 struct Unexplained {
   units::Nanoseconds begin, length;
-  std::uint32_t after = 0;  ///< the last op that was counted before it; unused if there is none
+  std::uint32_t after = 0;  ///< number of the last op counted before it; unused if there is none
 };
 
 /// The exclusive parts of one step on one rank. The breakdown divides `late` into bubble and wait.

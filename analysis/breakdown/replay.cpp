@@ -45,8 +45,8 @@ Table measured_times(const Outline& outline, const timeline::StepTrace& trace) {
   return table;
 }
 
-/// Returns the mean time of each op over `traces`, which are of ranks that play `outline`; empty
-/// without traces.
+/// Returns the mean time of each op over `traces`, which are of ranks that play the program
+/// `outline`; empty without traces.
 Table mean_times(const Outline& outline, const Traces& traces) {
   Table sum;
   for (const timeline::StepTrace* const trace : traces) {
@@ -58,7 +58,7 @@ Table mean_times(const Outline& outline, const Traces& traces) {
   return sum;
 }
 
-/// Returns the mean op times over the traced ranks that play outline number `outline`.
+/// Returns the mean op times over the traced ranks that play the program with the number `outline`.
 Table mean_over_ranks(const program::OutlineSet& set, std::uint32_t outline,
                       const TraceOfRank& traces) {
   Traces alike;

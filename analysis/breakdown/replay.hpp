@@ -14,19 +14,20 @@
 #include "units/quantity.hpp"
 
 /// Replays steps with measured compute and copy times on a network that takes no time. For speed,
-/// runs of ops are merged into one op, and only one of several ranks that behave alike is played.
+/// consecutive ops are merged into one, and only one of several ranks that behave alike is played.
 namespace isoscale::analysis::breakdown {
 
 /// The programs of a step with far fewer ops: successive compute and copy ops of a stream are
-/// merged into one op, which ends at an op that others wait for, and begins at an op that itself
-/// waits. All communication ops begin and end at the same times as in the whole programs.
+/// merged into one op. A merged op ends with an op for which others wait, and a new one begins with
+/// an op that itself waits. All communication ops begin and end at the same times as in the whole
+/// programs.
 class Condensed {
  public:
   Condensed(const program::OutlineSet& whole, program::Folding folding);
 
   [[nodiscard]] const program::OutlineSet& set() const { return set_; }
   /// Returns the costs of the merged ops, computed from the costs of the ops in the whole programs.
-  /// table_of_rank stays the same.
+  /// Each rank keeps the number of its table of costs (table_of_rank).
   [[nodiscard]] simulate::Costs costs(const simulate::Costs& whole) const;
 
  private:
@@ -44,7 +45,7 @@ struct LikeRanks {
 };
 
 /// Keeps one of each set of alike coordinates of an axis. Two coordinates are alike if no message
-/// goes along the axis, and if ranks that differ only in this coordinate have the same outline and
+/// goes along the axis, and if ranks that differ only in this coordinate have the same program and
 /// table of costs. On a network that takes no time, all such ranks run their ops at the same times,
 /// so a collective ends at the same time whether one or all of them take part. `set` and `costs`
 /// come from usable traces (see usable_step).
@@ -66,9 +67,11 @@ struct Replay {
 [[nodiscard]] Replay replay_on_free_network(const results::PointData& point,
                                             const Condensed& condensed, const TraceOfRank& traces);
 
-/// Replays the steps with equally fast ranks, so that only the schedule causes idle time. Each op
-/// has its mean time over the steps, scaled by one factor per rank that makes the time per FLOP of
-/// the rank's GEMMs equal to that of the median rank.
+/// Replays the steps with equally fast ranks, so that only the schedule causes idle time. All ranks
+/// with the same program get the op times of the first traced rank among them: the mean time of
+/// each op over the steps, scaled by one factor that makes the time per FLOP of the rank's GEMMs
+/// equal to that of the median rank. Throws base::Error if some program has no traced rank, or if
+/// the programs deadlock.
 [[nodiscard]] Replay replay_of_schedule(const results::PointData& point, const Condensed& condensed,
                                         const std::vector<TracedStep>& steps);
 

@@ -58,8 +58,9 @@ struct MessageClass {
   }
 };
 
-/// The ops of one outline, by collective class and by message class. The op numbers of a class are
-/// in program order, so that an op's position in the list is its number within the class.
+/// The ops of one outline (a program without data), by collective class and by message class. The
+/// op numbers of a class are in program order, so that an op's position in the list is its number
+/// within the class.
 struct Sequences {
   std::map<CollectiveClass, std::vector<std::uint32_t>> collectives;
   std::map<MessageClass, std::vector<std::uint32_t>> messages;
@@ -243,7 +244,7 @@ class Matcher {
   Arrivals arrivals_;
 };
 
-/// True if the trace has one span per op of its rank's outline, in order, with possible times.
+/// True if the trace has one span per op of its rank's program, in order, with possible times.
 bool is_usable(const results::PointData& point, const timeline::StepTrace& trace) {
   if (trace.rank < 0 || trace.rank >= point.ranks ||
       trace.spans.size() != point.outline.of(trace.rank).ops.size() ||

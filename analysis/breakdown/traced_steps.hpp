@@ -19,10 +19,12 @@
 /// Finds the traced steps of a point that are analysed: those that are neither warm-up nor the
 /// first of a block of traced steps. It checks the traces first, since run files may be damaged.
 /// Then it matches the ops of different ranks that communicate with each other, which shows how
-/// long each op waited for its last partner.
+/// long each op waited for its last partner. An outline is the list of a program's ops without
+/// data, as run files store it; ranks with the same program share one outline.
 namespace isoscale::analysis::breakdown {
 
-/// Returns why the point's outlines cannot be used; empty when they can.
+/// Returns why the point's outlines (the ops of each rank's program) cannot be used; empty when
+/// they can.
 [[nodiscard]] std::string outline_problem(const results::PointData& point);
 
 /// Returns why there are no traced steps to analyse; empty when there are some.
@@ -91,7 +93,7 @@ struct TracedStep {
 };
 
 /// Returns the step of a timeline with its usable traces, but without waits. A trace is usable if
-/// it has one span per op of its rank's outline, in order, and all its times are possible; the
+/// it has one span per op of its rank's program, in order, and all its times are possible; the
 /// ranks of other traces are added to `broken`. The point has no outline_problem().
 [[nodiscard]] TracedStep usable_step(const results::PointData& point,
                                      const timeline::Timeline& timeline, std::set<int>& broken);
@@ -99,12 +101,14 @@ struct TracedStep {
 /// The traced steps of a point that are analysed, and the ranks about which something is missing.
 struct TracedSteps {
   std::vector<TracedStep> steps;
-  std::set<int> broken;       ///< ranks with an unusable trace
-  std::set<int> unaligned;    ///< ranks whose clock cannot be compared with the others'
-  std::set<int> unseen;       ///< ranks without a trace with which traced ranks communicate
-  std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
-  bool sees_messages = true;  ///< false if a partner of some exchange has no trace
-  double clock_error = 0;     ///< seconds by which the clocks of aligned ranks may differ
+  std::set<int> broken;     ///< ranks with an unusable trace
+  std::set<int> unaligned;  ///< ranks whose clock cannot be compared with the others'
+  /// Ranks without a trace, or without an aligned clock, with which traced ranks communicate.
+  std::set<int> unseen;
+  std::set<int> unmatched;  ///< ranks with a message that no op of the partner matches
+  /// False if a partner of some exchange has no trace or no aligned clock.
+  bool sees_messages = true;
+  double clock_error = 0;  ///< seconds by which the clocks of aligned ranks may differ
 
   /// True if every wait is known: all partners have traces and matching ops, and all clocks are
   /// aligned.

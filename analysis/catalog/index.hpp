@@ -63,7 +63,7 @@ struct IndexTrend {
 /// number of nodes and the host names without their numbers are equal. The number of ranks that
 /// were started does not matter.
 struct IndexMachine {
-  std::string name;                ///< "cuda, NVIDIA H200, AMD EPYC 9654, 2 nodes"
+  std::string name;                ///< "cuda, NVIDIA H200, EPYC 9654, 192 cores, 2 nodes"
   std::vector<std::string> hosts;  ///< each once, ascending
   std::vector<std::size_t> runs;   ///< indices in Index::runs, by date
   std::vector<IndexTrend> trends;  ///< by title, then ranks

@@ -72,7 +72,8 @@ std::string_view element_of_untold(const Comparison& of) {
   return of.gate && of.gate->strict ? "failure" : "skipped";
 }
 
-/// Returns the XML element for a verdict: "failure", "skipped", or "" if the point passed.
+/// Returns the XML element for a verdict: "failure" for a regression, that of element_of_untold()
+/// if the gate could not decide, otherwise "" (the case passed).
 std::string_view element_of(const Comparison& of, Verdict verdict) {
   if (verdict == Verdict::regression) return "failure";
   const bool untold = verdict == Verdict::one_launch || verdict == Verdict::too_noisy;

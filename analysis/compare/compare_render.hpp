@@ -25,8 +25,8 @@ namespace isoscale::analysis::compare {
 /// a limit on the loss of throughput), it also has a case for each curve or point that only the
 /// first side has.
 [[nodiscard]] std::string render_junit(const Comparison& comparison);
-/// Returns Markdown for a comment on a pull request. It begins with the table of the gate's
-/// verdicts.
+/// Returns Markdown for a comment on a pull request. It begins with the overall results and, if
+/// there is a gate, with its result and a table of its verdicts.
 [[nodiscard]] std::string render_markdown(const Comparison& comparison);
 
 /// Returns the JSON that docs/comparing.md describes. Texts that come from result files are not
@@ -35,15 +35,15 @@ namespace isoscale::analysis::compare {
 
 // The functions below return the parts of the text and Markdown reports; all text is escaped.
 
-/// Returns one sentence for each side: its difference from the first side over all points. Every
-/// report begins with these.
+/// Returns one sentence for each side except the first: its difference from the first side over all
+/// points. Every report begins with these.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
 /// Returns a table of the sides: launches, dates, files, and machines if these differ.
 [[nodiscard]] render::DocumentTable sides_table(const Comparison& of);
 /// Returns a table with the points of all sides of the curve with this index.
 [[nodiscard]] render::DocumentTable points_table(const Comparison& of, std::size_t curve);
-/// Returns the causes of the differences, the figures that rates were divided by, and the launches
-/// that were left out.
+/// Returns the baseline, the causes of the differences, the figures that rates were divided by, and
+/// the launches that were left out.
 [[nodiscard]] render::Facts curve_facts(const Comparison& of, std::size_t curve);
 /// Returns the settings that differ between the sides, the points that only one side has, labels,
 /// warnings and missing rates.
@@ -57,8 +57,8 @@ namespace isoscale::analysis::compare {
 // The functions below return sentences and parts of sentences; all text is escaped.
 
 /// Returns a value multiplied by 100, with its interval: "11.2% ± 2.0", or "11.2% (9.0 to 14.1)" if
-/// the interval is not symmetric; only the value if there is no interval. `sign` is put after the
-/// value, and `word` after the half-width.
+/// the interval is not symmetric; only the value if there is no interval. `sign` ("%") is put after
+/// the value. `word` is put after the half-width, or after `sign` if there is no half-width.
 [[nodiscard]] std::string with_interval(const statistics::Located& at, std::string_view sign,
                                         std::string_view word);
 
@@ -74,8 +74,8 @@ namespace isoscale::analysis::compare {
 /// It begins with "as measured, not established:" if no difference in throughput is established.
 /// Returns "" if both steps are equally long.
 [[nodiscard]] std::string step_sentence(const Comparison& of, const Difference& at);
-/// Returns the results of efficiency_sentence(), throughput_sentence() and step_sentence(), without
-/// empty ones.
+/// Returns the results of throughput_sentence(), efficiency_sentence() and step_sentence(), in this
+/// order, without empty ones.
 [[nodiscard]] std::vector<std::string> sentences_of(const Comparison& of, const Difference& at);
 /// Returns sentences on the parts of a difference that could not be explained or separated.
 [[nodiscard]] std::vector<std::string> caveats_of(const Difference& at);
@@ -86,23 +86,25 @@ namespace isoscale::analysis::compare {
 /// is added if the value lies outside its interval.
 [[nodiscard]] std::string change_interval(const statistics::Located& ratio);
 /// Returns a difference in points of efficiency: "-11.2". The function below returns its interval:
-/// "-13.2 to -9.2".
+/// "-13.2 to -9.2". Both return "—" for an absent value.
 [[nodiscard]] std::string points_text(const std::optional<statistics::Located>& difference);
 [[nodiscard]] std::string points_interval(const std::optional<statistics::Located>& difference);
 
 /// Returns the gate's overall result: "FAILED", "passed", "undecided".
 [[nodiscard]] std::string gate_word(const Gate& gate);
-/// Returns "gate 5.0%: FAILED: 1 regression of 4 points tested, ..."
+/// Returns the gate's result and the number of points with each verdict: "gate 5.0%: FAILED: of 4
+/// points: 1 regression, 3 passed".
 [[nodiscard]] std::string gate_sentence(const Comparison& of);
 
-/// Returns "dp, tiny, ..., 4 ranks only in A: not measured on B", for a point that one side lacks.
+/// Returns "dp, tiny, ..., 4 ranks only in A: not measured on B" for a point that one side lacks.
+/// Without the rank count, the sentence is about a whole curve.
 [[nodiscard]] std::string only_sentence(const Comparison& of, const OnlyOn& only);
 
 /// Returns the files of a side: "a1.h5, a2.h5 and 3 more".
 [[nodiscard]] std::string files_text(const Side& side);
 
-/// Returns "new is 12% slower than old over all 9 points, between 9% and 15%; mostly dp transfer".
-/// If the difference is not established, the sentence says so and gives the measured size.
+/// Returns "new is 12% slower than old over 9 points, between 9% and 15%; mostly dp transfer". If
+/// the difference is not established, the sentence says so and gives the measured size.
 [[nodiscard]] std::string overall_sentence(const Comparison& of, const Overall& at);
 
 /// Calls visit(side's number, the side's curve, index of the point) for each point of all sides, in

@@ -103,7 +103,7 @@ std::string share_text(double share) {
   return fmt::format("{:.{}f}%", hundred * std::abs(share), std::abs(share) < few ? 1 : 0);
 }
 
-/// Returns a ratio of throughputs in words: "12% slower", "3.1% faster", "2.4x as fast".
+/// Returns a ratio of throughputs in words: "12% slower", "3.1% faster", "as fast", "2.4x as fast".
 std::string speed_text(double ratio) {
   constexpr double twice = 2;
   if (ratio >= twice) return fmt::format("{:.1f}x as fast", ratio);
@@ -221,7 +221,7 @@ std::string step_sentence(const Comparison& of, const Difference& at) {
   const std::string size = render::percent(std::abs(change));
   if (size == render::percent(0.0)) return "";
   const bool longer = change > 0;
-  // Change of the step time, as a share, of a step that takes twice as long.
+  // The change of a step that takes twice as long: 1, which is 100%.
   constexpr double twice = 1;
   const std::string changed = change >= twice
                                   ? fmt::format("takes {:.1f}x as long", 1 + change)

@@ -27,8 +27,8 @@ struct Reference {
   std::string name;
 };
 
-/// A side's point, with the run of its typical launch, whose calibration gives the reference
-/// values.
+/// A side's point, with the run of its typical launch (whose step time is nearest to the median
+/// over launches). The calibration of this run gives the reference values.
 struct Place {
   SideCurve* side = nullptr;
   std::size_t index = 0;
@@ -163,15 +163,15 @@ Normalised per_watt(const Place& at) {
               "");
 }
 
-/// Fills in of_peak, per_link and per_watt of the points with this rank count. All sides are
-/// divided by the same kind of figure if all have it:
-///   peak: the datasheet's value of the GPU for the element type, else the run's fastest measured
-///     matrix multiplication
-///   link: for points on one node the GPU's datasheet (NVLink, one direction), else the slowest
-///     bandwidth that the run's calibration measured, between nodes for points on several nodes and
-///     within one node for others: of pairs of ranks if they were measured, else busbw of
-///     collectives
-///   watt: the median over launches of the power of the computing devices
+/// Fills in of_peak, per_link and per_watt of the points with this rank count. The rates of all
+/// sides are divided by the same kind of figure if all sides have it:
+/// - peak: the datasheet's value of the GPU for the element type, else the run's fastest measured
+///   matrix multiplication
+/// - link: for points on one node the bandwidth of NVLink in one direction by the GPU's datasheet.
+///   Otherwise the slowest bandwidth that the run's calibration measured: between nodes for points
+///   on several nodes, within one node for others; of pairs of ranks if they were measured, else
+///   busbw of collectives.
+/// - watt: the median over launches of the power of the computing devices
 /// `sides` may hold null for a side without a curve.
 void normalise(std::span<SideCurve* const> sides, int ranks) {
   std::vector<Place> places;

@@ -51,7 +51,7 @@ struct SideCurve {
 struct Rate {
   std::string_view key;   ///< the rate's name in JSON
   std::string_view name;  ///< the rate's name in sentences
-  std::string_view over;  ///< heading: "FLOP/s of peak"; "per W" follows a throughput's unit
+  std::string_view over;  ///< heading: "FLOP/s of peak"; "per W" is put after a throughput's unit
   Unit of = Unit::share;  ///< unit of the quotient; Unit::prefixed if a throughput is divided
   double unit = 1;        ///< SI value of the divisor's unit in the heading: 1e9 for GB/s
   std::vector<Normalised> SideCurve::*all;
@@ -108,7 +108,7 @@ struct Why {
   /// The seconds that each cause adds to the first side's step. If the work per step differs
   /// between the sides, the first side's step is scaled to this side's work.
   std::vector<CausePart> step{};
-  /// Seconds: the first side's scaled step, this side's step.
+  /// The length of the first side's step, scaled as above, and of this side's step, in seconds.
   double step_first = 0, step_here = 0;
   std::string no_step{};             ///< why `step` is empty; "" if it is not
   std::vector<std::string> notes{};  ///< one sentence on each part that could not be separated
@@ -123,12 +123,13 @@ struct Difference {
   /// over launches; the interval is from Welch's test on the logarithms of the launches' medians.
   statistics::Located throughput{};
   /// The side's efficiency minus the first side's, 0.01 = one percentage point; absent at the
-  /// baseline. The value comes from medians over launches and is minus the sum of `why.efficiency`;
-  /// the interval comes from the means over launches.
+  /// baseline. The value comes from medians over launches and equals the sum of `why.efficiency`
+  /// with the opposite sign; the interval comes from the means over launches.
   std::optional<statistics::Located> efficiency{};
   Verdict verdict = Verdict::one_launch;
-  /// Set with a gate: p-values of the test that the loss of throughput is larger than the gate's
-  /// limit, and of the test that it is smaller. Each is adjusted for the number of points.
+  /// The p-values of two tests, which are made only with a gate: that the loss of throughput is
+  /// larger than the gate's limit, and that it is smaller. Each is adjusted for the number of
+  /// points.
   std::optional<double> p_regression{}, p_passed{};
   /// Logarithm of the throughput's ratio; absent below 3 launches on a side.
   std::optional<statistics::Mean> log_ratio{};
@@ -136,13 +137,14 @@ struct Difference {
 };
 
 /// The comparison of one side with the first over all points that both have. The ratio is the
-/// geometric mean of the points' ratios. The 95% interval is from Welch's test over the launches.
-/// The value of a launch is the mean, over its points, of the difference between the logarithm of
-/// its throughput and the mean of that logarithm over its side's launches.
+/// geometric mean of the points' ratios. Its 95% interval is from Welch's test over the launches,
+/// in which each launch has one value: how far its throughput lies above or below the side's mean,
+/// as a difference of logarithms, averaged over its points.
 struct Overall {
   std::size_t side = 0;
   std::size_t compared = 0;  ///< points that both sides have
-  /// Points with 3 launches on each side; if there are none, all compared.
+  /// Number of points that the ratio and its interval are from: those with 3 launches on each side
+  /// or, if there are none, all that are compared.
   std::size_t points = 0;
   std::size_t marked = 0;            ///< points with labels, or with settings that differ
   statistics::Located throughput{};  ///< ratio to the first side's throughput

@@ -102,7 +102,7 @@ bool is_communication(std::string_view cause) {
 
 /// Returns a function that maps the name of a cause to that of a more general cause if only one of
 /// the waterfalls (lists of causes with the time lost to each) has the detail. With these names
-/// both waterfalls have the same list of causes.
+/// both waterfalls are equally detailed.
 auto names_in_both(const efficiency::Waterfall& a, const efficiency::Waterfall& b) {
   const bool gemms = has_cause(a, "GEMM overlap") != has_cause(b, "GEMM overlap");
   const bool waiting = has_cause(a, "waiting") != has_cause(b, "waiting");

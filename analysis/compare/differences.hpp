@@ -42,7 +42,7 @@ inline constexpr std::size_t least_launches = 3;
 
 /// Returns, for each cause, the efficiency lost to it in `there` minus that lost in `here`, each
 /// relative to the point's own baseline. If only one of the waterfalls (lists of causes with the
-/// time lost to each) separates some causes, they are merged.
+/// time lost to each) separates some causes, their sum is used for both.
 [[nodiscard]] std::vector<CausePart> efficiency_causes(const efficiency::Waterfall& here,
                                                        const efficiency::Waterfall& there);
 
@@ -50,12 +50,13 @@ inline constexpr std::size_t least_launches = 3;
 /// causes" with the sum of the rest, then untraced_part.
 [[nodiscard]] std::vector<CausePart> above(std::vector<CausePart> parts, double limit);
 
-/// Applies two one-sided Welch tests to the logarithms of the launches' throughput for each
-/// difference: one shows that the loss is larger than `loss` (null hypothesis: at most `loss`), the
-/// other that it is smaller (null hypothesis: at least `loss`). Holm's method adjusts the p-values
-/// of each test for the number of points over all curves and sides. The level is 2.5%, the same as
-/// at either end of the 95% interval, so the interval of a point with the verdict `regression` lies
-/// below 1 - `loss`. Points with fewer than 3 launches on a side are not tested.
+/// Sets the p-values and the verdict of each difference, and returns the overall result of the
+/// gate. Two one-sided Welch tests are applied to the logarithms of the launches' throughput: one
+/// shows that the loss is larger than `loss` (null hypothesis: at most `loss`), the other that it
+/// is smaller (null hypothesis: at least `loss`). Holm's method adjusts the p-values of each test
+/// for the number of points over all curves and sides. The level is 2.5%, the same as at either end
+/// of the 95% interval, so the interval of a point with the verdict `regression` lies below 1 -
+/// `loss`. Points with fewer than 3 launches on a side are not tested.
 [[nodiscard]] Gate pass_through_gate(std::span<Difference> differences, double loss);
 
 /// Compares each side except the first with the first side over all points; see Overall.

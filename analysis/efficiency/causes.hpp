@@ -28,15 +28,18 @@ struct SlowRank {
 };
 
 /// Finds slow ranks. It compares each rank's GEMM time of every traced step with the median of its
-/// peers, the ranks that play the same program; of two peers, each is compared with the other.
+/// peers, the ranks that play the same program; of two peers, each is compared with the other. If
+/// only one rank plays some program, each rank's time per FLOP is also compared with the median of
+/// all ranks. The limits in brackets below are for that comparison; they are wider, since the
+/// shapes of GEMMs differ.
 ///
-/// If only one rank plays some program, each rank's time per FLOP is also compared with the median
-/// of all ranks. The limits in brackets are for this comparison: they are wider, since the shapes
-/// of GEMMs differ. A rank is slow if three conditions hold: it takes more than 5% (15%) longer;
-/// the interval of this factor lies above 3% (10%); and, if it has at least four peers including
-/// itself, its factor exceeds their median by four scaled median deviations. If the times of steps
-/// are correlated, there is no interval; then all steps must be above 3% (10%) and their median
-/// above 10% (25%).
+/// A rank is slow if three conditions hold:
+/// - it takes more than 5% (15%) longer;
+/// - the interval of this factor lies above 3% (10%);
+/// - if there are at least four peers, the rank itself included, its factor exceeds their median by
+///   four scaled median deviations.
+/// If the times of steps are correlated, there is no interval; then all steps must be above 3%
+/// (10%) and their median above 10% (25%).
 ///
 /// Fewer than 6 steps give no result. If a rank becomes slower during the run by at least 3%, only
 /// the steps after its last change count (statistics::last_change). Steps in which some peer has no
@@ -54,11 +57,11 @@ struct SlowLink {
 /// groups that run the same kind of collective along the same axes, and among pairs that exchange
 /// along the same axis. The time of an op is the least in any traced step, since other activity of
 /// the machine only makes it longer. A group is slow if its time is at least 1.25 times the median
-/// of all groups. With the median time of each op over steps instead of the least, it must also
-/// exceed 1.15 times the median, so that a single fast step of other groups has no effect. If there
-/// are only two groups, one is slow at 1.5 times the time of the other (1.25 times with median
-/// times). Groups that are the only one of their kind, have a member without traces, or have fewer
-/// than three traced steps are not judged.
+/// of all groups. In addition, its median time over steps must exceed 1.15 times the median of all
+/// groups' median times, so that a single fast step of other groups has no effect. If there are
+/// only two groups, each is compared with the other, with the factors 1.5 and 1.25 in place of 1.25
+/// and 1.15. Groups that are the only one of their kind, have a member without traces, or have
+/// fewer than three traced steps are not judged.
 [[nodiscard]] std::vector<SlowLink> slow_links(const results::PointData& point,
                                                const breakdown::TracedSteps& steps);
 

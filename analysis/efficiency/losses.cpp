@@ -21,7 +21,8 @@ using program::OpKind;
 
 double useful_time(const breakdown::Breakdown& parts) { return parts.compute + parts.copies; }
 
-/// Returns the useful seconds per step of each rank; empty if the value of some rank is not known.
+/// Returns the useful seconds (of compute and copies) of each rank in a step; empty if the value of
+/// some rank is not known.
 std::vector<double> useful_times(const results::PointData& point,
                                  const breakdown::BreakdownResult& breakdown) {
   std::vector<double> times;

@@ -106,8 +106,9 @@ struct StepLoss {
 
 /// Divides the loss of a point by cause. Ideal step = baseline step * (work / baseline's work) *
 /// (baseline's ranks / ranks). The baseline's cost of each cause is scaled by the same factor; the
-/// time lost to a cause is the point's cost minus this scaled cost. The difference between traced
-/// and untraced steps is a separate cause.
+/// time lost to a cause is the point's cost minus this scaled cost. Two entries come last: "uneven
+/// steps", by which the slowest rank's traced step is longer than the mean over ranks, and
+/// "untraced", the difference between untraced and traced steps.
 [[nodiscard]] Waterfall waterfall(const StepLoss& point, const StepLoss& baseline);
 
 }  // namespace isoscale::analysis::efficiency

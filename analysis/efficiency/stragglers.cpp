@@ -28,7 +28,7 @@ constexpr Limits against_all{.least = 1.15, .certain = 1.10, .without_interval =
 constexpr double smallest_change = 0.03;  ///< relative: the least slowdown that counts
 constexpr std::size_t fewest_judged = 6;  ///< steps that are needed to judge a rank
 // If there are at least `least_for_spread` ranks, a slow rank's factor must exceed the median of
-// all factors by this many standard deviations, which are estimated from the median deviation.
+// all factors by `deviations` standard deviations, which are estimated from the median deviation.
 constexpr std::size_t least_for_spread = 4;
 constexpr double deviations = 4;
 

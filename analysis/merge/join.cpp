@@ -88,8 +88,8 @@ std::string node_count_text(const PointReport& point) {
   return base::counted(point.data->nodes, "node");
 }
 
-/// Returns the injected faults of a point and its labels that make it unfit as a scaling result:
-/// "injected slow-rank=3:1.2".
+/// Returns the labels of a point that make it unfit as a scaling result, and its injected faults:
+/// "injected slow-rank=3:1.2". Returns "no label" if there are neither.
 std::string unsound_text(const PointReport& point) {
   std::string text = fmt::format("{}", fmt::join(results::unsound(point.data->labels), "+"));
   if (!point.data->injections.empty()) {
@@ -289,8 +289,8 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   if (joined.flop_per_step) {
     joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
   }
-  // These values are relative to the baseline of the typical launch. They are computed again for
-  // the joined curve.
+  // The values of the typical launch are relative to the baseline of that launch. They are computed
+  // again for the joined curve.
   joined.speedup.reset();
   joined.efficiency.reset();
   joined.speedup_interval.reset();

@@ -51,23 +51,24 @@ struct Joined {
   std::vector<JoinedCurve> curves;
 };
 
-/// Selects the points of a launch that are included in joined curves. `sound` excludes points with
-/// a label such as oversubscribed, which says that their times do not show the machine's own speed.
-/// `all` includes every point that has times. Points that differ in such labels are never joined.
+/// Selects the points of a launch that are included in joined curves. Some labels, such as
+/// oversubscribed, say that times do not show the machine's own speed: `sound` excludes points with
+/// such a label, `all` does not. Points that differ in such labels are never joined.
 enum class Counted : std::uint8_t { sound, all };
 
 /// Joins curves with equal experiments (see are_alike) on equal machines. Launches that measured
 /// the same rank count with another mesh, with other options or on another number of nodes go to
 /// separate curves. A point is included if it is ok, has step times and is not known to be wrong.
-/// With Counted::sound, it must also have no label that excludes it (see Counted), and a launch
-/// labelled few-steps is included only if all launches of the point have this label. With
-/// Counted::all such launches are included, since the interval of a comparison contains the scatter
-/// that few steps add; points with wrong results are included too if they have a throughput. A
-/// curve may have no points. `reports` must outlive the result and must not move in memory.
+/// - Counted::sound leaves out points with a label that excludes them (see Counted), and launches
+///   labelled few-steps, unless all launches of the point have this label.
+/// - Counted::all includes these, since the interval of a comparison contains the scatter that few
+///   steps add. It also includes points with wrong results if they have a throughput.
+/// A curve may have no points. `reports` must outlive the result and must not move in memory.
 [[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options,
                           Counted counted = Counted::sound);
 
-/// The joined curve and its point that include a point of one launch.
+/// The place of a launch's point among the joined curves: the curve that it belongs to, and the
+/// joined point that includes it.
 struct JoinedPlace {
   const JoinedCurve* curve = nullptr;
   const PointReport* joined = nullptr;  ///< null if the point was left out

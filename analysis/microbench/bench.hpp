@@ -107,13 +107,12 @@ struct SlowPair {
   }
 };
 /// Returns the slow pairs. A pair is slow if its bandwidth is below the median of its class by more
-/// than 10% and by more than 3.5 scaled median absolute deviations (1.4826 MAD; both of log
-/// bandwidth). A pair below a quarter of the median is always slow, since slow pairs widen the
-/// spread. A class of fewer than four pairs has no usable spread; there a pair is slow if it is
-/// more than 25% below the best one. A bidirectional bandwidth is reported once, not for each
-/// direction. Latencies are judged in the same way, converted to messages per second: a pair is
-/// slow at more than 1.5 times the median latency, or more than twice the best one with fewer than
-/// four pairs.
+/// than 10% and, as a logarithm, by more than 3.5 scaled median absolute deviations (1.4826 MAD). A
+/// pair below a quarter of the median is always slow, since slow pairs widen the spread. A class of
+/// fewer than four pairs has no usable spread; there a pair is slow if it is more than 25% below
+/// the best one. A bidirectional bandwidth is reported once, not for each direction. Latencies are
+/// judged in the same way, converted to messages per second: a pair is slow only at more than 1.5
+/// times the median latency, or, with fewer than four pairs, at more than twice the best one.
 [[nodiscard]] std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs,
                                                const results::PointData& point,
                                                std::span<const results::RankFacts> facts);

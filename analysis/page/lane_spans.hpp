@@ -27,12 +27,13 @@ struct LaneStep {
   [[nodiscard]] std::size_t traced() const;
 };
 
-/// Returns the traced step that counts and whose length is nearest to the median of such steps.
-/// Only the steps with the largest number of traced ranks are considered. The result is absent if
-/// no trace can be used.
+/// Returns the traced step whose length is nearest to the median length. Only the steps that count
+/// (see breakdown::step_counts) are considered, and of these only the ones with the largest number
+/// of traced ranks. Absent if no trace can be used.
 [[nodiscard]] std::optional<LaneStep> typical_traced_step(const results::PointData& point);
 
-/// Returns the ranks that get a lane, as lanes() describes, the most important ones first.
+/// Returns the ranks that get a lane, the most important ones first. lanes() in point_details.hpp
+/// describes the choice.
 [[nodiscard]] std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
                                           const DetailLimits& limits);
 

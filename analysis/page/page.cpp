@@ -163,7 +163,8 @@ void thin_rows(Json& point, double share) {
 }
 
 /// Removes rows that together take about `bytes`, spread evenly. Rows that are not ok, rows of slow
-/// pairs, and all rows of points with at most 64 rows stay, even if too few others can be removed.
+/// pairs, and all rows of points with at most 64 rows stay, even if the removed rows then take less
+/// than `bytes`.
 void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
   std::size_t of_rows = 0;
   Shown rows;

@@ -36,7 +36,7 @@ inline constexpr std::size_t most_page_bytes = 6'520'000;
 
 /// The limit on the points of all curves of a prediction's page together. If there are more, each
 /// curve keeps its first point, its last, and some points between. A point takes about 2 kB,
-/// including its breakdown and waterfall.
+/// including its breakdown and the time that each cause loses.
 inline constexpr std::size_t most_page_forecasts = 1500;
 
 /// Returns the data for the page's script, which analysis/page/web/src/data.js describes. It has
@@ -83,9 +83,9 @@ inline constexpr std::size_t longest_text = 2000;
 
 /// Removes the parts of report_json() that the page does not read. For each run, system.ranks is
 /// replaced by `kinds` (groups of ranks that are alike) and `places` (the rank and host of each
-/// rank). The facts of preflight are removed, and those parts of points that are about single
-/// ranks, devices, GEMM shapes, communicators, links and kinds of ops. `notes` says how many kinds,
-/// places and warnings are left.
+/// rank), and the facts of preflight are removed. Points lose their parts about single ranks,
+/// devices, GEMM shapes, communicators, links and kinds of ops. Long lists of kinds, places and
+/// warnings are cut; a sentence about each cut list is added to `notes`.
 void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 
 /// Returns a list of kinds of ranks, each with the keys ranks ("0-63"), count, hosts (the first

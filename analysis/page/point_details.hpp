@@ -31,13 +31,14 @@ struct DetailLimits {
   std::size_t samples = 200;  ///< values of a device's line
 };
 
-/// Returns limits with which the data for a point's charts takes slightly more than `bytes`: three
-/// eighths for the timeline, three eighths for ranks (a quarter for rows, an eighth for cells), a
-/// quarter for devices and an eighth for steps. A few entries of each always remain, which take up
-/// to 64 kB.
+/// Returns limits with which the data for a point's charts takes at most about `bytes`. By generous
+/// estimates of the size of an entry, the timeline gets three eighths of them, ranks three eighths
+/// (a quarter for rows, an eighth for cells), devices a quarter and steps an eighth. A few entries
+/// of each always remain, which take up to 64 kB.
 [[nodiscard]] DetailLimits limits_within(const results::PointData& point, std::size_t bytes);
 
-/// Sentences that say how much of the data a page shows; one sentence covers all points.
+/// Sentences that say how much of the data a page shows. Each sentence is about all points
+/// together.
 using PageNotes = std::vector<std::string>;
 
 /// The number of items that a page shows, and the number that there are.
@@ -55,7 +56,8 @@ struct DetailedPoint {
 };
 
 /// Returns the points that have charts. For a single run, these are all points with step times; for
-/// several runs, the point of the typical launch of each joined point (see merge).
+/// several runs, the point of the typical launch of each joined point (JoinedCurve in
+/// merge/join.hpp).
 [[nodiscard]] std::vector<DetailedPoint> detailed_points(const merge::Report& report);
 
 /// Returns the data for the charts of a point, with the keys run, point, ranks, steps, rank_map,
@@ -94,16 +96,17 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - hosts[]: names
 /// - rank[], world_rank[] (MPI's), host[] (index into hosts), by row
 /// - step[]: median seconds of the rank's measured steps
-/// - wait[] ... other[], caused_wait[]: seconds; null if the rank was not traced or the time is not
-///   known
+/// - compute[], copies[] ... other[] (the parts of the breakdown), caused_wait[]: seconds; null if
+///   the rank was not traced or the time is not known
 /// - traced: number of traced ranks
 /// - median{}: median over all ranks, for each of the lists of times
-/// - cells: step times by rank and step; null for a single rank or without measured steps; else
-///   - first[]: number of the first step of each column
-///   - every: number of measured steps in a column
-///   - steps: number of measured steps
-///   - time[row][column]: the rank's step time relative to the median of all ranks in that step,
-///     minus 1; of the steps in a column, the value that is largest in magnitude
+/// - cells: step times by rank and step; null for a single rank or without measured steps. Its
+///   keys:
+/// - cells.first[]: number of the first step of each column
+/// - cells.every: number of measured steps in a column
+/// - cells.steps: number of measured steps
+/// - cells.time[row][column]: the rank's step time relative to the median of all ranks in that
+///   step, minus 1; of the steps in a column, the value that is largest in magnitude
 [[nodiscard]] nlohmann::ordered_json rank_map(std::span<const results::RankFacts> facts,
                                               const PointReport& point, const DetailLimits& limits);
 
@@ -131,14 +134,14 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
                                            const PointReport& point, const DetailLimits& limits);
 
 /// Returns the samples of a point's devices as a list of lines. The keys of a line, where [] marks
-/// a list, are device, rank, host, quantity, unit, time[] (seconds after the first step), value[],
-/// averaged (the largest number of samples in a value), and low[] and high[] if samples were
-/// averaged. A line has at most limits.samples values. If there are more samples, a value is the
-/// mean over a number of consecutive samples, with the lowest and the highest; for a quantity that
-/// is a set of bits, it has all bits that were set. A value that equals both its neighbours is left
-/// out, since the line is the same without it. A quantity has at most limits.devices lines, for the
-/// devices that differ most from the others. Clocks, power and temperature come first. Counters are
-/// left out, since their values have no meaning by themselves.
+/// a list, are device, rank, world_rank (MPI's), host, quantity, unit, time[] (seconds after the
+/// first step), value[], averaged (the largest number of samples in a value), and low[] and high[]
+/// if samples were averaged. A line has at most limits.samples values. If there are more samples, a
+/// value is the mean over a number of consecutive samples, with the lowest and the highest; for a
+/// quantity that is a set of bits, it has all bits that were set. A value that equals both its
+/// neighbours is left out, since the line is the same without it. A quantity has at most
+/// limits.devices lines, for the devices that differ most from the others. Clocks, power and
+/// temperature come first. Counters are left out, since their values have no meaning by themselves.
 [[nodiscard]] nlohmann::ordered_json device_lines(std::span<const results::RankFacts> facts,
                                                   const results::PointData& point,
                                                   const DetailLimits& limits);

@@ -89,9 +89,9 @@ OfRank caused_waits(const PointReport& point) {
   });
 }
 
-/// Reduces `order` to at most `most` ranks: the first; up to a quarter each of `most` with the
-/// longest step, with the longest computation, and for which others waited longest; and others,
-/// spread evenly.
+/// Reduces `order` to at most `most` ranks: the first rank, up to a quarter of `most` with the
+/// longest step, as many with the longest computation, as many for which others waited longest, and
+/// other ranks that are spread evenly.
 void sample(const PointReport& point, const OfRank& steps, std::size_t most,
             std::vector<int>& order) {
   if (order.size() <= most) return;

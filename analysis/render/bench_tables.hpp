@@ -30,7 +30,7 @@ template <>
 [[nodiscard]] Metrics<microbench::ClassReport> class_metrics();
 
 /// Returns the interval of a row's time: "±0.4%", "n=2: too few" for a time from few repetitions,
-/// or "—" without a time.
+/// or "—" if there is no interval for another reason.
 [[nodiscard]] std::string interval_cell(const results::RowData* row,
                                         const std::optional<statistics::Estimate>& time);
 
@@ -40,9 +40,10 @@ template <>
 /// Returns "failed: the reason" for a row that is not ok; "" for an ok row. Not escaped.
 [[nodiscard]] std::string row_excuse(const microbench::RowReport& row);
 
-/// Returns the title of a micro-benchmark point: "collectives, f32, dp=4, 4 ranks".
+/// Returns the title of a micro-benchmark point: "collectives, f32, 4 ranks, dp=4, packed".
 [[nodiscard]] std::string bench_title(const PointReport& point);
-/// Returns the tables of a point, in the order in which their kinds were measured.
+/// Returns the tables of a point by kind, in this order: GEMMs, collectives, pairs of ranks,
+/// memory, overlap, inference, serving.
 [[nodiscard]] std::vector<DocumentTable> bench_tables(const PointReport& point);
 
 /// Returns the tables of point-to-point rows: matrices of pairs among up to 16 ranks, a table with
@@ -75,7 +76,7 @@ struct CollectiveGroup {
   std::vector<PlacePair> sizes{};           ///< in the order measured
 };
 [[nodiscard]] std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench);
-/// Returns the title of a group: "all_reduce among 4 on tp, one group, ring"; not escaped.
+/// Returns the title of a group: "all_reduce among 4 on tp, one group alone, ring"; not escaped.
 [[nodiscard]] std::string group_title(const CollectiveGroup& group);
 
 // The following reports on inference: latency against throughput for points of the workload infer,

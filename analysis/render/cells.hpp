@@ -33,7 +33,8 @@ struct Category {
 /// Returns the 95% interval of the step time relative to the median: "±0.4%", or both sides,
 /// "-31.0% +45.0%", if the wider side is above 1% and more than 1.2 times as wide as the other.
 [[nodiscard]] std::string interval(const PointReport& point);
-/// Returns the text that interval() returns, for any value above 0.
+/// Returns the interval of any value in the form of interval(); `undefined` ("—") if there is no
+/// interval, or if the value is not above 0.
 [[nodiscard]] std::string interval_text(const statistics::Located& at);
 /// Returns a time with its interval as a Located, which other functions here take.
 [[nodiscard]] inline statistics::Located located(const statistics::Estimate& time) {

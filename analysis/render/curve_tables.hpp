@@ -39,9 +39,10 @@ using Points = std::vector<const PointReport*>;
 /// point joins several launches.
 [[nodiscard]] std::string of_launches(const Points& points);
 
-/// Returns the tables of lost time by cause and of the tree of POP efficiencies, with one column
-/// per rank count, and, for the largest traced point, tables of the step by phase, mesh axes and
-/// layer. Only tables that belong to `sections` are included.
+/// Returns the tables of lost time by cause, of the tree of POP efficiencies and of
+/// strategy_tables(), with one column per rank count. For the largest traced point it adds tables
+/// of the step by phase, mesh axes, GEMM shape and layer. Only tables that belong to `sections` are
+/// included.
 [[nodiscard]] std::vector<DocumentTable> cause_tables(const Curve& curve,
                                                       const Sections& sections = {});
 
@@ -77,8 +78,9 @@ using LostColumn = std::pair<std::string, const efficiency::Waterfall*>;
 [[nodiscard]] DocumentTable times_table(const merge::JoinedCurve& joined,
                                         std::span<const RunReport> reports);
 
-/// Returns the lines below the tables of a joined curve: its baseline, the points that were left
-/// out, a warning about points that a single launch measured, and causes.
+/// Returns the lines below the tables of a joined curve: its machine, the reasons why similar
+/// curves were not joined with it, the points that were left out, a warning about points that a
+/// single launch measured, its baseline, labels and causes.
 [[nodiscard]] Facts joined_remarks(const merge::JoinedCurve& joined,
                                    std::span<const RunReport> reports);
 
@@ -118,7 +120,8 @@ class Sentences {
   std::vector<Said> said_;
 };
 
-/// Returns the lines below a curve, which explain its labels and missing values.
+/// Returns the lines below a curve of one launch: its baseline, remarks that explain its labels and
+/// doubtful values, and the lines of cause_remarks().
 [[nodiscard]] Facts remarks(const Curve& curve);
 /// If all points of the curve were skipped, returns the reasons why; otherwise returns no lines.
 [[nodiscard]] Facts all_skipped(const Curve& curve);
@@ -126,7 +129,8 @@ class Sentences {
 /// and the causes that could not be told apart.
 [[nodiscard]] Facts cause_remarks(const Curve& curve);
 
-/// Returns the lines below the tables of a micro-benchmark: labels, failures, slow pairs.
+/// Returns the lines below the tables of a micro-benchmark: labels, times of setup, wrong results,
+/// GPU clocks, failures, slow pairs.
 [[nodiscard]] Facts bench_remarks(const PointReport& point);
 
 /// Returns sentences that explain the terms of the tables of joined curves, one term each.

@@ -162,7 +162,8 @@ inline constexpr unsigned everywhere = in_text | in_csv | in_compare | in_page;
 /// description.
 template <class Item>
 struct Metric {
-  /// For programs: "step_time". A key that begins with "~" is only for people.
+  /// The name in outputs for programs: "step_time". A metric whose key begins with "~" is only in
+  /// outputs for people.
   std::string_view key;
   std::string_view heading;  ///< for people: "step time"
   Unit unit = Unit::text;
@@ -214,7 +215,7 @@ inline constexpr auto plain =
 [[nodiscard]] std::string located_text(const statistics::Located& at, Unit unit);
 /// Returns a value as text for people, without its interval; escaped.
 [[nodiscard]] std::string text_of(const Value& value, Unit unit);
-/// True if there is no value: null, or an object without a median.
+/// True if there is no value: null, or an object whose entry "median" is null.
 [[nodiscard]] bool is_absent(const Value& value);
 
 /// Adds a column to a table, unless all its values are absent.

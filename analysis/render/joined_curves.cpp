@@ -88,8 +88,9 @@ Json launch_json(const merge::LaunchPoint& at) {
 }
 
 /// Returns the object of a point joined over several launches. Its breakdown is that of the typical
-/// launch. Its losses are relative to the baseline of the joined curve; the report of the single
-/// launch has losses relative to the launch's own baseline.
+/// launch, whose step time is nearest to the median over launches. Its losses are relative to the
+/// baseline of the joined curve; the report of the single launch has losses relative to the
+/// launch's own baseline.
 Json launched_point_json(const PointReport& point, std::span<const merge::LaunchPoint> launches) {
   Json object =
       object_of<PointReport>(point_metrics(), point, "ranks nodes ranks_per_node mesh axes labels");

@@ -72,7 +72,9 @@ inline constexpr std::string_view report_schema_version = "1.4";
 /// Returns the list `curves` of the JSON report: one for each experiment, joined over all launches.
 [[nodiscard]] nlohmann::ordered_json joined_json(const merge::Joined& joined);
 
-/// Returns one object for each measured row; the rows of one pair of ranks become one object.
+/// Returns one object for each measured row. The rows of one pair of ranks become one object, and
+/// so do the rows of one overlap of a GEMM with a collective. Rows of the workload infer are left
+/// out; add_inferences_json() adds them.
 [[nodiscard]] nlohmann::ordered_json rows_json(const PointReport& point);
 /// Returns the list `slow_pairs` of a point: the pairs of ranks whose links are slow.
 [[nodiscard]] nlohmann::ordered_json slow_pairs_json(const PointReport& point);

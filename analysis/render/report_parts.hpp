@@ -29,7 +29,7 @@ namespace isoscale::analysis::render {
 /// Returns the meanings of the summary's columns; empty if the summary has no tables.
 [[nodiscard]] Document summary_legend(const RunReport& run);
 
-/// The tables of curves and of micro-benchmarks have at most so many rows each.
+/// The largest number of rows of the table of curves, and of that of micro-benchmarks.
 inline constexpr std::size_t most_summary_rows = 16;
 
 struct CurvesSummary {
@@ -90,11 +90,13 @@ struct BenchesSummary {
 /// Says if the rest of the report refers to the runs as launch 1, 2, ... in the order given.
 enum class Numbered : std::uint8_t { no, as_launches };
 
-/// Returns the headline of an index: "6 launches on 3 machines, 2025-03-01 to 2025-04-02".
+/// Returns the headline of an index: "6 launches on 3 machines, 2025-03-01 to 2025-04-02", or "6
+/// runs on ..." if the runs are not numbered as launches.
 [[nodiscard]] std::string index_headline(const catalog::Index& index, Numbered numbered);
 
-/// Returns the tables of one machine: its runs, its experiments, and the trend of the throughput of
-/// experiments that at least two runs measured. A table may have no rows.
+/// Returns the tables of one machine: its runs, its experiments, its micro-benchmarks, and the
+/// trend of the throughput of experiments that at least two runs measured. A table may have no
+/// rows.
 [[nodiscard]] std::vector<DocumentTable> index_tables(const catalog::Index& index,
                                                       const catalog::IndexMachine& machine,
                                                       Numbered numbered);

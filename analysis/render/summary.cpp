@@ -172,7 +172,8 @@ void add_findings(const merge::Report& report, const CurvesSummary& curves, Docu
   document.push_back(notes);
 }
 
-/// Returns all warnings: those of the report, of its runs, of their files and of preflight checks.
+/// Returns all warnings: those of the report, of files, of runs and their preflight checks, and of
+/// the devices of points.
 std::vector<std::string> warnings_of(const merge::Report& report) {
   std::vector<std::string> all = report.warnings;
   for (const auto& [key, text] : index_warnings(report.index)) all.push_back(text);

@@ -183,7 +183,8 @@ void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
 using Family = std::vector<const PointReport*>;
 
 /// Adds the highest token rate over all batch sizes. It considers points of the family with the
-/// same rank count and the same labels as `telling`, and prefers rates whose time has an interval.
+/// same rank count and the same labels as the point `telling`, and prefers rates whose time has an
+/// interval.
 void add_inference(const Family& family, const PointReport& telling, std::span<const Inference> all,
                    std::vector<BenchRow>& rows) {
   using Rank = std::optional<std::pair<bool, double>>;

@@ -30,13 +30,13 @@ struct TraceExport {
 /// process; with several runs its name begins with the number of the launch (from 1). Each stream
 /// of the rank is a thread, and one more thread has the whole steps. Each op is an event. An arrow
 /// leads from the start of each send to the end of the matching receive. Time 0 of a point is the
-/// start of its first traced step, and all times are in terms of the clock of its rank 0. Traces
+/// earliest start of a step or op, and all times are in terms of the clock of its rank 0. Traces
 /// that cannot be used are left out.
 [[nodiscard]] TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out);
 
 /// Writes the traces to a file, which only appears once it is complete. Throws base::UsageError if
-/// the file exists and may not be replaced, or cannot be created; throws base::Error if writing
-/// fails.
+/// the file contains a run, exists and may not be replaced, or cannot be created; throws
+/// base::Error if writing fails.
 [[nodiscard]] TraceExport write_trace_file(std::span<const results::RunData> runs,
                                            const std::filesystem::path& path,
                                            settings::IfExists if_exists);

@@ -48,7 +48,7 @@ enum class DigestState : std::uint8_t {
 [[nodiscard]] DigestState digest_state(const std::filesystem::path& path);
 
 /// Computes the block with the digest and writes it to a file that has room for it, in place of any
-/// earlier block. Throws base::Error.
+/// earlier block. Throws base::Error if the file cannot be read or written.
 void put_digest(const Descriptor& file);
 
 }  // namespace isoscale::results

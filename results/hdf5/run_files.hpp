@@ -91,22 +91,24 @@ struct FileIdentity {
 /// another process holds it, and true if the file system has no locks. HDF5 uses different locks.
 [[nodiscard]] bool lock(const Descriptor& file);
 
-/// Opens and locks the file with this name, so that no other process replaces it; none when there
-/// is no file, or if this user may not write it. Throws base::UsageError when another process is
-/// writing it, base::Error when it cannot be opened.
+/// Opens and locks the file with this name, so that no other process replaces it. Returns an empty
+/// descriptor if there is no file, or if this user may not write it. Throws base::UsageError when
+/// another process is writing it, base::Error when it cannot be opened.
 [[nodiscard]] Descriptor open_locked(const std::filesystem::path& path);
 
 /// Removes temporary files that killed processes of this machine left in `directory`.
 void sweep_temporary_files(const std::filesystem::path& directory);
 
-/// Checks before a run whether a run file can be written at `path`: the directory exists and files
-/// can be created there (one is created and removed), and there is no file that may not be
-/// replaced. Removes temporary files that killed runs of this machine left there. Throws
-/// base::UsageError.
+/// Checks before a run whether a run file can be written at `path`. The directory must exist, and
+/// it must be possible to create files there (one is created and removed). Without
+/// IfExists::overwrite, there must be no file at `path` and none with the name of one of its parts;
+/// with it, a file at `path` must be one that this user may replace. Removes temporary files that
+/// killed runs of this machine left there. Throws base::UsageError.
 void check_output(const std::filesystem::path& path, settings::IfExists if_exists);
 
-/// Returns the path of a point's part file, in the folder of the run file: "run.part0003.h5" for
-/// "run.h5". If that name is taken, the writer uses another (new_part_path).
+/// Returns the path of the part file of the point number `index`, in the folder of the run file:
+/// "run.part0003.h5" for "run.h5". If that name is taken, the writer uses another (new_part_path()
+/// in writer.cpp).
 [[nodiscard]] std::filesystem::path part_path(const std::filesystem::path& run_file, int index);
 /// Returns the files that are named like parts of the run file, even if another run wrote them, in
 /// ascending order.

@@ -10,9 +10,9 @@
 
 namespace isoscale::results {
 
-// Reads and writes the parts of a run in the groups of an open file. Functions named get_... throw
-// base::Error for values that are missing or invalid. `minor` is the minor schema version of the
-// file: fields of later versions are not read.
+// Reads and writes a run's header, points and end in the groups of an open HDF5 file. Functions
+// named get_... throw base::Error for values that are missing or invalid. `minor` is the minor
+// schema version of the file: fields of later versions are not read.
 
 /// Returns an upper limit on the bytes of a point in a file, with a generous estimate for HDF5's
 /// own data.
@@ -23,7 +23,8 @@ namespace isoscale::results {
 void put_marks(hdf5::Group& root, std::string_view format);
 /// Writes everything of the run but its points and the attributes that put_marks() writes.
 void put_header(hdf5::Group& root, const RunData& run);
-/// Writes the fields that may change until a run ends: run_end, the status and the end time.
+/// Writes the fields that may change until a run ends: its warnings and calibration (run_end in
+/// layout.hpp), its status and its end time.
 void put_end(hdf5::Group& root, const RunData& run);
 void put_point(hdf5::Group& points, const PointData& point);
 

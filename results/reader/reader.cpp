@@ -271,7 +271,8 @@ std::optional<std::string> id_here(const fs::path& path, std::string_view format
 constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 
 constexpr std::uint64_t memory_per_byte =
-    /// Bytes of memory for each byte of the files: unpacked columns and the records made from them.
+    /// The limit on memory grows by this many bytes for each byte of the files. Unpacked columns
+    /// and the records that are made from them need it.
     8;
 
 /// The least number of bytes that must be read or written in a second of CPU time.

@@ -15,12 +15,13 @@ namespace isoscale::results {
 /// Reads the whole run from a run file and its part files. Attributes, groups and datasets that
 /// this version does not know are ignored. Throws base::UsageError, which names the file, when it
 /// is missing, not an HDF5 file, truncated, not a run file, of a newer or older major schema
-/// version, damaged, or inconsistent.
+/// version, damaged, or inconsistent. Throws base::Error if the separate process in which files
+/// without a right digest are read cannot be started.
 [[nodiscard]] RunData read_run(const std::filesystem::path& path);
 
-/// Reads those points of the run `id` that can be read. The file at `path` may have been renamed;
-/// its parts are in `parts_in`. The function is used when a run file can no longer be written, to
-/// take over its points into another file.
+/// Reads those points of the run `id` that can be read from files with a right digest. The file at
+/// `path` may have been renamed; its parts are in `parts_in`. The function is used when a run file
+/// can no longer be written, to take over its points into another file.
 [[nodiscard]] std::vector<PointData> readable_points(const std::filesystem::path& path,
                                                      const std::string& id,
                                                      const std::filesystem::path& parts_in);

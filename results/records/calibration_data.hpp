@@ -27,12 +27,15 @@ struct CurveSample {
 };
 
 /// The time of one call as a function of its size, for one kind of communication among ranks of one
-/// link class.
+/// link class: "same node, NVLink" or "other node, ..." for a pair, "one node" or "several nodes"
+/// for a collective.
 struct CalibrationCurve {
   std::string op{}, dtype{}, link_class{}, implementation{};
-  int members = 0;                    ///< number of ranks in a group
-  std::optional<int> nodes{};         ///< number of nodes that a group is on; absent: not known
-  std::optional<Fitted> latency{};    ///< seconds; absent if no size is small enough
+  int members = 0;             ///< number of ranks in a group
+  std::optional<int> nodes{};  ///< number of nodes that a group is on; absent: not known
+  /// The time of the smallest messages without the part that grows with their size, in seconds.
+  /// Absent if even the smallest measured size is so large that its bytes dominate the time.
+  std::optional<Fitted> latency{};
   std::optional<Fitted> bandwidth{};  ///< bytes/s; limit of algbw for large sizes
   /// The relative error of the curve between its sizes: if the curve predicts the time t, the real
   /// time lies between t / (1 + error) and t * (1 + error). Absent if there are fewer than 5 sizes.
@@ -40,14 +43,16 @@ struct CalibrationCurve {
   /// The interpolation between sizes: "log" is linear in the logarithm of the size, "linear" is
   /// linear in the size.
   std::string form = "log";
-  std::string labels{};                ///< "oversubscribed" if ranks shared cores; else ""
+  /// The labels by which the measured times do not represent the machine ("oversubscribed",
+  /// "shared-gpu", "injected"), joined to one text; "" = none.
+  std::string labels{};
   std::vector<CurveSample> samples{};  ///< by ascending size
 
   bool operator==(const CalibrationCurve&) const = default;
 };
 
-/// The change of latency and bandwidth with the number of ranks in a group, over curves that are
-/// otherwise of the same kind.
+/// The change of latency and bandwidth with the number of ranks in a group, from curves that differ
+/// only in the numbers of ranks and nodes.
 struct CalibrationGrowth {
   std::string op{}, dtype{}, link_class{}, implementation{};
   std::vector<int> members{};                  ///< ascending
@@ -55,8 +60,11 @@ struct CalibrationGrowth {
   /// The function of the number of ranks n that fits the latencies better, "log2 n" or "n"; "" if
   /// there are too few latencies to decide.
   std::string law{};
-  double base = 0, slope = 0;  ///< seconds; latency = base + slope * law(n)
-  /// The bandwidth of the largest group divided by that of the smallest.
+  /// Seconds: latency = base + slope * log2 n, or base + slope * n if `law` is "n". Both are 0 if
+  /// fewer than two latencies are known.
+  double base = 0, slope = 0;
+  /// The bandwidth of the largest group divided by that of the smallest; absent if one is not
+  /// known.
   std::optional<double> bandwidth_factor{};
 
   bool operator==(const CalibrationGrowth&) const = default;
@@ -80,7 +88,10 @@ struct GemmCeiling {
   std::string dtype{}, cache{};  ///< cache: "cold" or "warm", whichever gave the highest rate
   double rate = 0;               ///< FLOP/s of one rank
   double m = 0, n = 0, k = 0, batch = 1;
-  std::optional<double> error{};  ///< relative error as in CalibrationCurve
+  /// The relative error of rates that are predicted from other shapes: if the prediction is r, the
+  /// real rate lies between r / (1 + error) and r * (1 + error). Absent if too few shapes were
+  /// measured.
+  std::optional<double> error{};
   std::string labels{};
 
   bool operator==(const GemmCeiling&) const = default;

@@ -31,7 +31,9 @@ struct StepBlock {
 /// Returns the confidence level for a point's step time: the same that the measuring loop used.
 [[nodiscard]] double confidence_of(const PointData& point);
 
-/// Returns a remark on a point that ran out of time, "out of time at ±2.3%"; "" for other points.
+/// Returns a remark on a point whose measurement ended because its time (--max-time) was over: "out
+/// of time at ±2.3%", with half the width of the interval of `step_time`, or "time ran out before
+/// an interval was known". Returns "" for other points.
 [[nodiscard]] std::string out_of_time(const PointData& point,
                                       const std::optional<statistics::Estimate>& step_time);
 

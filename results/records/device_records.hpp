@@ -26,11 +26,12 @@ struct GemmChoice {
   bool operator==(const GemmChoice&) const = default;
 };
 
-/// The time of creating one of a point's communicators.
+/// The times of creating one of a point's communicators and of its first call.
 struct CommunicatorTime {
   std::string name;  ///< "world", "dp on comm", "pp, even links"
   int ranks = 0;
-  double creation = 0;                 ///< seconds, slowest rank
+  /// Seconds, slowest rank; 0: the communicator was kept from an earlier session.
+  double creation = 0;
   std::optional<double> first_call{};  ///< seconds, slowest rank; absent: it was never called
 
   bool operator==(const CommunicatorTime&) const = default;

@@ -23,9 +23,10 @@
 ///
 /// Each kind of field writes and reads a member of one record (put, get), or a member of all rows
 /// of a table as columns (put_rows, get_rows). Some datasets have a column for each rank; `ranks`
-/// is the number of these columns. `minor` is the minor schema version of the file. A field that a
-/// later version added (`since`) is not read, and its member keeps its value. Reading throws
-/// base::Error for fields that are missing or out of range.
+/// is the number of these columns. `minor` is the minor schema version of the file that is read,
+/// and `since` is the version that added a field. If the file is older than a field, the field is
+/// not read, and the member keeps its value. Reading throws base::Error for fields that are missing
+/// or out of range.
 namespace isoscale::results {
 
 /// The tuple of a record's fields. layout.hpp and other headers specialise it for each record.
@@ -56,7 +57,7 @@ constexpr auto reach(Member member) {
 }
 
 /// Returns a function that gives a member together with its conversion to the stored form (see
-/// Converted).
+/// Converted in stored_values.hpp): `to` makes the stored value, `from` sets the member from it.
 template <class Member, class To, class From>
 constexpr auto converted(Member member, To to, From from) {
   return [=](auto& record) { return Converted{reach(member)(record), to, from}; };

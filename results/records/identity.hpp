@@ -61,9 +61,10 @@ inline constexpr auto rank_fields =
                               {"nccl", "NCCL", WhenResumed::must_match, true},
                               {"cpu_quota", ""}});
 
-/// True if an environment variable affects how ranks communicate, where they are bound or how many
-/// threads they have. False for all others, including variables that only select devices or control
-/// logging.
+/// True if an environment variable may affect times: a variable of NCCL, CUDA, MPI, BLAS or OpenMP,
+/// by the beginning of its name. They affect how ranks communicate, where they are bound, how many
+/// threads they have and how they compute. False for all others, and for those of these libraries
+/// that only select devices, name a host or control logging.
 [[nodiscard]] bool bears_on_times(std::string_view variable);
 /// False for variables for which a launch that continues a run may have another value, such as
 /// NCCL_DEBUG, which controls logging, and CUDA_VISIBLE_DEVICES, which selects devices.

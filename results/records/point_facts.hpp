@@ -90,7 +90,8 @@ struct NodeUse {
   int nodes = 0;
   int fewest = 0, most = 0;  ///< least and most ranks of the point on one of its nodes
   int most_of_launch = 0;    ///< most ranks of the launch on any node
-  bool fills_node = false;   ///< the point has all ranks of the launch on its one node
+  /// True if the point is on one node and has all ranks of the launch that are on this node.
+  bool fills_node = false;
   /// For each axis with several ranks, the way in which its groups lie on nodes.
   std::map<mesh::Axis, mesh::Reach> axes{};
 

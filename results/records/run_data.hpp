@@ -128,13 +128,14 @@ struct PointData {
   std::vector<int> world_rank;  ///< rank in the launch of each rank of the point
   bool folded = false;          ///< the executor folded all streams into one
   std::string folded_reason;
-  std::string graph = "off";             ///< "on": steps were played as one captured graph
+  std::string graph = "off";             ///< "on": steps were played as one CUDA graph
   std::vector<GemmChoice> gemm_choices;  ///< empty if the executor does not choose
   std::vector<CommunicatorTime> communicators;
 
   /// step_times[step][rank] in seconds, for every step from the start of warm-up. The first
   /// `warm_up_steps` are warm-up. `traced[step]` marks steps that recorded spans; `dropped[step]`
-  /// marks the first step of a block. The step time of the point uses neither.
+  /// marks the first step of a block. Steps of warm-up, traced steps and dropped steps do not count
+  /// for the step time of the point.
   std::vector<std::vector<double>> step_times;
   std::int64_t warm_up_steps = 0;
   std::vector<std::uint8_t> traced, dropped;

@@ -102,9 +102,9 @@ void set_field_value(Member&& member, FieldValue<std::remove_cvref_t<Member>> va
   }
 }
 
-/// Returns the form in which a value is stored in a dataset: the code of an enumerator, the bits of
-/// a set of axes, NaN for an absent double, -1 for an absent integer. Other values are stored as
-/// they are.
+/// Returns the form in which a value is stored in a dataset: the code of an enumerator, 0 or 1 for
+/// a bool, the bits of a set of axes, the number of nanoseconds, NaN for an absent double, -1 for
+/// an absent integer. Other values are stored as they are.
 template <class Value>
 auto stored(const Value& value) {
   if constexpr (std::is_enum_v<Value> || std::is_same_v<Value, bool>) {

@@ -76,9 +76,9 @@ fs::path new_part_path(const fs::path& run_file, int index) {
   return path;
 }
 
-/// The bytes to reserve in a run file before a reference to a part file, or the fields of
-/// put_end() other than the calibration, are added to it. Both need less, except that warnings,
-/// which are among these fields, may have any length; this is ample for usual ones.
+/// The bytes that are reserved in a run file for a reference to a part file, or for the fields of
+/// put_end() without the calibration. Both usually need less; only warnings, which are among these
+/// fields, may have any length.
 constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
 
 /// Calls `work` and adds the path to its errors, since HDF5 does not always name the file that it

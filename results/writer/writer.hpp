@@ -22,16 +22,16 @@ namespace isoscale::results {
 inline constexpr units::Bytes default_part_limit{std::uint64_t{256} << 20U};
 
 /// Writes a run file point by point (SCHEMA.md). The file with the final name is always complete
-/// and readable: each commit changes a copy, which then replaces the file. Before the first commit
-/// there is no such file, and no temporary file remains after an exception. A writer is used by one
-/// process, from one thread. The files that it has written or will replace are locked against other
-/// writers. If another writer has replaced the file nevertheless, it is left alone, and the commit
-/// throws.
+/// and readable: each commit changes a copy, which then replaces the file. Until the first commit,
+/// that name belongs to no file, or still to the old file that the run will replace. No temporary
+/// file remains after an exception. A writer is used by one process, from one thread. The files
+/// that it has written or will replace are locked against other writers. If another writer has
+/// replaced the file nevertheless, it is left alone, and the commit throws.
 class RunWriter {
  public:
   /// Writes the header to a temporary file as a test, so that a file system that cannot hold it is
   /// detected before measuring. `path` must have passed check_output() with the same `if_exists`.
-  /// Points, end time and completeness in `header` are ignored. Throws base::Error, or
+  /// Points, end time, completeness and calibration in `header` are ignored. Throws base::Error, or
   /// base::UsageError when another launch is writing the file.
   RunWriter(const std::filesystem::path& path, RunData header, settings::IfExists if_exists,
             units::Bytes part_limit = default_part_limit);

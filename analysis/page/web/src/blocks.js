@@ -8,12 +8,19 @@ import { filter } from "./choices.js";
 import { missing, rankCount } from "./format.js";
 import { table } from "./table.js";
 
-/** A block of a section is an element, or an object with one of these keys: note (a sentence in
- * small type), saying (a sentence in usual type), mark (a warning), list (sentences, of which
- * `most` are shown), table (table.js), charts (descriptions of charts, see chart.js, or panels,
- * side by side), chart (one chart alone), tables (tables side by side), facts (lines of [name,
- * value]), fold (a text that opens the blocks in `blocks`). A block is left out if it is null, if
- * it has nothing to show (such as a table without items), or if its `when` is false. */
+/** A block of a section is an element, or an object with one of these keys:
+ * - note: a sentence in small type
+ * - saying: a sentence in usual type
+ * - mark: a warning
+ * - list: sentences, of which `most` are shown
+ * - table: see table.js
+ * - charts: descriptions of charts (see chart.js) or elements, side by side
+ * - chart: one chart alone
+ * - tables: tables side by side
+ * - facts: lines of [name, value]
+ * - fold: a text that opens the blocks in `blocks`
+ * A block is left out if it is null, if it has nothing to show (such as a table without items), or
+ * if its `when` is false. */
 
 const paragraph = (look) => (text) => el("p", { class: look }, text);
 const sideBySide = (make) => (made) =>
@@ -55,9 +62,9 @@ function select(label, names, chosen, onChange) {
   return el("label", { class: "select" }, el("span", {}, label), list);
 }
 
-/** Makes a select list of several contents, of which one is shown; null if there are none. If it
- * lists curves, the page's filter chooses the curve. show(index) returns the blocks of one
- * content. */
+/** Makes a select list of several contents, of which one is shown; null if there are none. If
+ * `label` is "curve", the list is part of the page's filter: it shows the filter's curve and
+ * changes it. show(index) returns the blocks of one content. */
 export function oneOf(label, names, show) {
   if (names.length === 0) return null;
   const place = el("div", {});

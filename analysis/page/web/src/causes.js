@@ -30,7 +30,8 @@ export const partOfCause = (cause) => causeOf(cause)[0];
 export const meaning = (cause) => causeOf(cause)[1];
 
 /** Returns the losses of a point, largest first, as {cause, seconds, share}, where `share` is
- * relative to the measured step; [] if the point has no waterfall, like the baseline. */
+ * relative to the measured step. Returns [] if the report has no lost time by cause (waterfall) for
+ * the point, as for the baseline. */
 export function lossesOf(point) {
   const waterfall = point.full.waterfall;
   if (!waterfall || !(waterfall.measured > 0)) return [];

@@ -32,14 +32,18 @@ use([
   MarkLineComponent, SVGRenderer, ScatterChart, TitleComponent, TooltipComponent, VisualMapComponent,
 ]);
 
-/** A chart's description has these keys. id: unique on the page, such as "efficiency". title. note:
- * a sentence below the title. option(colours, state, isNarrow) returns an ECharts option, in which
- * `format` of an axis writes the axis's values, `tip(item)` returns the text of a tooltip, and
- * `zoom: true` lets a reader zoom along the x axis; series that the legend switches on and off
- * have names. `state` has the value of each switch by its name. switches: [{name, label, choices,
- * value}]; a switch named "ranks" follows the page's filter. table: the chart's numbers
- * (table.js). height: pixels, or a function of the state that returns them. legend: false for no
- * legend. */
+/** A chart's description has these keys:
+ * - id: unique on the page, such as "efficiency"
+ * - title
+ * - note: a sentence below the title
+ * - option(colours, state, isNarrow): returns an ECharts option. In it, `format` of an axis writes
+ *   the axis's values, `tip(item)` returns the text of a tooltip, and `zoom: true` lets a reader
+ *   zoom along the x axis. Series that the legend switches on and off have names. `state` has the
+ *   value of each switch by its name.
+ * - switches: [{name, label, choices, value}]; a switch named "ranks" follows the page's filter
+ * - table: the chart's numbers (table.js)
+ * - height: pixels, or a function of the state that returns them
+ * - legend: false for no legend */
 
 /** Maps ids to the Chart objects of all charts on the page; scripts may use it, too. */
 export const charts = {};

@@ -5,18 +5,26 @@ import { counted, dotted, joined, listed, memory as memoryText, ranksText } from
 import { distinctOf, groupBy, naturally } from "./lists.js";
 
 /** A point of a curve, as curves() below returns it; comments call it a Point. It is from one
- * launch or joined over several. It has: ranks; nodes; mesh; step_time {median, lower, upper} in
- * seconds; throughput (in `unit`), speedup and efficiency (1 = ideal), each {value, lower, upper},
- * null where not known; labels; status; reason; full: the point of the JSON report (breakdown,
- * waterfall, pop, ...), which for several launches is that of the typical launch, with losses
- * relative to the joined curve's baseline; launch: the typical launch's number, from 1, if there
- * are several launches; launches: the number of launches; details: series for charts, or null. */
+ * launch or joined over several. For a joined point, the typical launch is the one whose step time
+ * is nearest to the median over launches. The keys of a Point:
+ * - ranks, nodes, mesh, labels, status, reason
+ * - step_time: {median, lower, upper} in seconds
+ * - throughput (in `unit`), speedup and efficiency (1 = ideal): {value, lower, upper}, null where
+ *   not known
+ * - full: the point of the JSON report (breakdown, waterfall, pop, ...). For several launches, it
+ *   is that of the typical launch, with losses relative to the joined curve's baseline.
+ * - launches: the number of launches
+ * - launch: the typical launch's number, from 1, if there are several launches
+ * - details: series for charts, or null */
 
-/** A curve, as curves() below returns it, has: title; short: the title for legends, without the
- * parts that all titles share; baseline: the rank count of the point with which the others are
- * compared, or null; baselineName: the baseline as text, "1 rank", or null; perNode: true if the
- * baseline is one node, so that scaling is counted in nodes; points: the measured points; skipped:
- * the points that were not measured. */
+/** A curve, as curves() below returns it, has these keys:
+ * - title
+ * - short: the title for legends, without the parts that all titles share
+ * - baseline: the rank count of the point with which the others are compared, or null
+ * - baselineName: the baseline as text, "1 rank", or null
+ * - perNode: true if the baseline is one node, so that scaling is counted in nodes
+ * - points: the measured points
+ * - skipped: the points that were not measured */
 
 export const data = JSON.parse(document.getElementById("data").textContent);
 /** Returns the object's own property, or undefined: an inherited one, such as "constructor", does

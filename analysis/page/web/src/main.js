@@ -25,10 +25,14 @@ import { collectivesBlocks, gemmBlocks, inferenceBlocks, memoryBlocks, overlapBl
 import { devicesBlocks, stepsBlocks } from "./sections/steps.js";
 import { timelineBlocks } from "./sections/timeline.js";
 
-/** The sections of each kind of page, in order; a section with nothing to show is left out.
- * `blocks` makes a section's blocks from the result of `sources` for this kind of page. `title` is
- * in the list of sections. `heading` is the section's heading if the title is too short for that.
- * `quiet` hides the heading. `look` is the CSS class of the content. */
+/** The sections of each kind of page, in order; a section with nothing to show is left out. Their
+ * keys:
+ * - blocks: makes the section's blocks from the result of `sources` for this kind of page
+ * - title: the name in the list of sections
+ * - heading: the section's heading, if the title is too short for that; a text, or a function like
+ *   `blocks` that returns it
+ * - quiet: true if the heading is hidden
+ * - look: the CSS class of the content */
 const sections = {
   report: [
     { id: "overview", title: "Overview", blocks: overviewBlocks, quiet: true },
@@ -92,10 +96,12 @@ function titleOfComparison({ sides, curves: compared }) {
   return `Isoscale: ${sides.map((side) => side.name).join(" vs ")}${what}`;
 }
 
-/** The data of each kind of page, with the page's title. report: runs of the JSON report, curves
- * (data.js), and the points of micro-benchmarks as {run, point}. compare: the JSON of compare
- * --format json, and short names of its curves. index: the JSON of an index. predict: the JSON of
- * predict --format json, and its curves (sections/predict.js). */
+/** The data of each kind of page, with the page's title:
+ * - report: runs of the JSON report, curves (data.js), and the points of micro-benchmarks as {run,
+ *   point}
+ * - compare: the JSON of compare --format json, and short names of its curves
+ * - index: the JSON of an index
+ * - predict: the JSON of predict --format json, and its curves (sections/predict.js) */
 const sources = {
   report: ({ report }) => ({ runs: report.runs, curves: curves(), micro: benches(), title: titleOf(report) }),
   compare: ({ compare }) =>

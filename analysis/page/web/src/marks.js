@@ -54,7 +54,7 @@ export const timeTip = (what, { median, value = median, lower, upper }, sure = "
 /** Returns a tooltip's line about a mesh: "mesh dp=4,tp=2"; "" for a single rank. */
 export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
 /** Returns a tooltip's lines about a point: its step time with the interval, its mesh, and its
- * labels. */
+ * labels. sure: the probability of the interval, "95%" if it is not given. */
 export const pointTip = ({ step_time: time, mesh, labels = [] }, sure) =>
   lined(known(time?.median ?? time?.value) && timeTip("step", time, sure), meshTip(mesh), joined(labels));
 
@@ -128,13 +128,17 @@ function intervalsOf({ name, items, isBare }, colour, { across, hasBands }) {
   return [hasBands && drawn.length > 1 ? band(name, colour, drawn) : whiskers(name, colour, drawn, across)];
 }
 
-/** Describes a chart of lines. It takes a chart's description (chart.js) without `option`, and the
- * following. lines: [{name, items, i, isBare, ...settings for lineOf()}], or a function of the
- * colours and the state that returns them; `interval` of an item is [lower, upper], which is drawn
- * unless the line `isBare`. x and y: axes, or functions of the state that return them. tip(item,
- * state): the text of a tooltip. scales: the choices "log" and "linear" for the axis of values,
- * the default first. across: intervals lie along the x axis. hasBands: intervals are drawn as
- * areas. */
+/** Describes a chart of lines. It takes a chart's description (chart.js) without `option`, and
+ * these keys:
+ * - lines: [{name, items, i, isBare, ...settings for lineOf()}], or a function of the colours and
+ *   the state that returns them. `i` selects the colour and the symbol of a line; by default it is
+ *   the line's place in the list. `interval` of an item is [lower, upper], which is drawn unless
+ *   the line `isBare`.
+ * - x and y: axes, or functions of the state that return them
+ * - tip(item, state): returns the text of a tooltip
+ * - scales: the choices "log" and "linear" for the axis of values, the default first
+ * - across: true if intervals lie along the x axis
+ * - hasBands: true if intervals are drawn as areas */
 export function linesChart({ lines, x, y, tip, scales: choices, switches = [], zoom = true, grid, across = false, hasBands = false, ...spec }) {
   const of = (given, ...how) => (typeof given === "function" ? given(...how) : given);
   return {
@@ -187,14 +191,18 @@ function ranksAxis(ranks, scale) {
   };
 }
 
-/** Describes a chart of lines over rank counts, with their intervals. It takes a description for
- * linesChart() with these differences. lines: [{name, points, stroke, i}], or a function of the
- * state that returns them. figure(point, state) returns {value, lower, upper}; points without a
- * value are left out. isHollow(point): true for a hollow symbol. tipOf(point): the text after the
- * value in a tooltip; the default is pointTip(). measured: points {x, y, tip} that are drawn as
- * diamonds, without a line. ideal(ranks) returns the value of the ideal line. text(value, state)
- * formats values, and `axis` does so for the axis. sure: "95%" or "90%". yAxis: settings of the
- * axis of values. */
+/** Describes a chart of lines over rank counts, with their intervals. It takes the keys of
+ * linesChart(), except x, y and tip, with these changes and additions:
+ * - lines: [{name, points, stroke, i}], with `i` as in linesChart(), or a function of the state
+ *   that returns them
+ * - figure(point, state): returns {value, lower, upper}; points without a value are left out
+ * - isHollow(point): true for a hollow symbol
+ * - tipOf(point): returns the text after the value in a tooltip; the default is pointTip()
+ * - measured: points {x, y, tip} that are drawn as diamonds, without a line
+ * - ideal(ranks): returns the value of the ideal line
+ * - text(value, state): formats values; `axis` formats those of the axis and is the same by default
+ * - sure: the probability of the intervals, "95%" or "90%"
+ * - yAxis: settings of the axis of values */
 export function overRanks({
   lines, figure, isHollow, tipOf = (point) => pointTip(point), measured = [], ideal, text, axis = text, sure = "95%", yAxis = {},
   switches = [], ...spec

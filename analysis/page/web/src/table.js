@@ -6,10 +6,14 @@ import { data, ownOf } from "./data.js";
 import { copyButton, button, el } from "./dom.js";
 import { formOf, missing } from "./format.js";
 
-/** A column has: title; about: a sentence that explains it; value(item): null if it is not known;
- * csv: the heading in the CSV, with the unit that all values have there; text(value): the text of
- * a cell; number: true for right-aligned; look: the CSS class of a cell that has a value, or a
- * function of the value that returns it. */
+/** A column has these keys:
+ * - title
+ * - about: a sentence that explains it
+ * - value(item): null if it is not known
+ * - csv: the heading in the CSV, with the unit that all values have there
+ * - text(value): the text of a cell
+ * - number: true for right-aligned
+ * - look: the CSS class of a cell that has a value, or a function of the value that returns it */
 
 /** Makes a column. Its values have this form and unit, see formOf(). The default of `value` reads
  * the key `title` of an item. */
@@ -50,12 +54,14 @@ function described(metrics, text) {
 }
 
 /** Makes columns. A part is a column, a list of columns, an object that maps headings to functions
- * of their values, or a text. In a text such as "curve, ranks", each word is the key of a value,
- * and of a metric of the table `of` if there is one; else it is also the heading. "size=bytes"
- * gives another key, or a path of keys, for the value. "launch:count" gives the form. "time~"
- * makes three columns from an object with a median or a value, and with the bounds of its
- * interval. "...=path" stands for the metrics that no text names and that the program marks as
- * `shown`. */
+ * that return an item's value, or a text of words such as "curve, ranks". Each word is the key of a
+ * value. If the table `of` has a metric with this key, the column has its heading, form and unit;
+ * otherwise the key is also the heading. A word may have additions:
+ * - "size=bytes" reads the value from another key, or from a path of keys.
+ * - "launch:count" gives the form.
+ * - "time~" makes three columns, from an object with a median or a value and with the bounds of its
+ *   interval.
+ * - "...=path" stands for the metrics that no text names and that the program marks as `shown`. */
 export function columns(of, ...parts) {
   const metrics = metricsOf(of);
   const texts = parts.filter((part) => typeof part === "string").flatMap((text) => text.split(", "));

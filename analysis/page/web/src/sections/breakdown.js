@@ -10,9 +10,13 @@ import {
 const { heading: hidden } = metricsOf("point").hidden_communication;
 const share = "share";
 
-/** A bar of the charts below, which comments call a Bar, has: name; parts: seconds by the name of a
- * part; hidden: seconds of hidden communication, or null; whole: seconds of the whole bar; note: a
- * text below the name; tip: the last lines of its tooltip. */
+/** A bar of the charts below, which comments call a Bar, has these keys:
+ * - name
+ * - parts: seconds by the name of a part
+ * - hidden: seconds of hidden communication, or null
+ * - whole: seconds of the whole bar
+ * - note: a text below the name
+ * - tip: the last lines of its tooltip */
 
 // A part gets a number if it is at least this share of the longest bar, so that there is room.
 const leastLabelled = 0.065;
@@ -49,12 +53,14 @@ function tipOf(bar) {
  * bars. */
 export const partColumns = columns("part", ...partNames.map((name) => `${name}=parts.${name}`), `${hidden}:seconds=hidden`);
 
-/** Describes a chart of bars. It takes a chart's description without `option`, and the following.
- * bars: Bar[], or a function of the state that returns them. numbers: columns of the chart's
- * table, which has a row for each of `items`, or else for each bar. unit: "share" of each bar's
- * whole, or "seconds"; a switch changes it unless `isFixed`. across: bars are horizontal. axis:
- * the name of the axis along which bars are lined up. labelled(bars, state, isNarrow): true if
- * parts have numbers. */
+/** Describes a chart of bars. It takes a chart's description without `option`, and these keys:
+ * - bars: Bar[], or a function of the state that returns them
+ * - numbers: columns of the chart's table, which has a row for each of `items`, or else for each
+ *   bar
+ * - unit: "share" of each bar's whole, or "seconds"; a switch changes it unless `isFixed`
+ * - across: true if bars are horizontal
+ * - axis: the name of the axis along which bars are lined up
+ * - labelled(bars, state, isNarrow): true if parts have numbers */
 export function partsChart({ bars, numbers, items, unit = share, isFixed = false, across = false, axis, switches = [],
   labelled = (all, _, isNarrow) => across || all.length <= (isNarrow ? 4 : 10), ...spec }) {
   const shown = (state) => (typeof bars === "function" ? bars(state) : bars);

@@ -39,8 +39,7 @@ function findings({ differences }, names) {
 }
 
 /** True if the interval contains the value, or is not known. The value may lie outside its
- * interval, since it comes from medians over launches, and the interval from the launches
- * themselves. */
+ * interval, since it comes from medians over launches and the interval from means over launches. */
 function holds({ lower, upper }, value) {
   const rounding = 1e-9 * (1 + Math.abs(value));
   return !known(lower) || !known(value) || (value >= lower - rounding && value <= upper + rounding);

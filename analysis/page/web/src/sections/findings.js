@@ -137,9 +137,11 @@ function ofDevices(curves) {
 const ofPairs = (report) => findingsOf(report).flatMap((at, i) =>
   (at.rule === "slow-pair" ? [{ text: `slow pairs: ${at.sentence}`, target: `finding-${i + 1}`, hardware: true }] : []));
 
-/** Returns the warnings as {text, grave, hardware, target}. grave: true if a number is wrong or
- * missing; these come first. hardware: true if the cause can be repaired; these come next. target:
- * id of the section with more on it. */
+/** Returns the warnings as objects with these keys:
+ * - text
+ * - grave: true if a number is wrong or missing; these warnings come first
+ * - hardware: true if the cause can be repaired; these come next
+ * - target: id of the section with more on it */
 export function warningsOf(report, curves) {
   const notes = data.notes ?? [];
   const items = [

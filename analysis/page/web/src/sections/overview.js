@@ -171,7 +171,7 @@ function causeOf(at, scale) {
 }
 
 /** Returns a text that tells by how much traced steps differ from untraced ones at the points of
- * these causes; null if by at most 5% at each. */
+ * these causes; null if they differ by at most 5% at each point. */
 function tracingText(items) {
   const points = new Map(items.map((at) => [at.point, at.curve]));
   const differing = [...points].filter(([point]) => Math.abs(tracingShare(point)) > mostTracing).map(([point, curve]) =>

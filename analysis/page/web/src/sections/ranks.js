@@ -105,8 +105,8 @@ const quantities = ["step", "compute", "copies", "transfer", "wait", "bubble", "
 const rowTitle = (map, row) => `rank ${map.world_rank[row]} on ${map.hosts[map.host[row]]}`;
 
 /** Returns the quantities of a rank map: {title, absolute, seconds[], value[]}, where [] has an
- * entry for each row. A value is the deviation from the median rank as a share of the median
- * step. */
+ * entry for each row. A value is the deviation from the median rank, or from 0 if `absolute`, as a
+ * share of the median step. */
 function deviations(map) {
   const reference = map.median.step;
   return quantities.filter((key) => map[key]?.some(known)).map((key) => {
@@ -122,7 +122,7 @@ function deviations(map) {
 }
 
 /** Returns a sentence about the rank with the longest computation (or step, if computation is not
- * known); "" if that is longer than the median by at most 2% of a step. */
+ * known). Returns "" if it exceeds that of the median rank by at most 2% of a step. */
 function outstanding(map, shown) {
   const { title, value } = shown.find((at) => at.title === "compute") ?? shown[0];
   const row = value.reduce((best, of, at) => (of > (value[best] ?? 0) ? at : best), 0);
@@ -133,10 +133,14 @@ function outstanding(map, shown) {
 const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
 
 /** Describes a heat map with a row for each rank. It takes a chart's description without `option`,
- * and the following. values: [column][row]. xAxis. ends: words for the ends of the scale. places:
- * decimal places of the values at these ends. tip(column, row, value) returns a tooltip's text.
- * cells: a function of the colours and the end of the scale that returns settings for
- * heatCells(). */
+ * and these keys:
+ * - values: [column][row]
+ * - xAxis: settings of the axis of columns
+ * - ends: words for the upper and the lower end of the scale
+ * - places: decimal places of the values at these ends
+ * - tip(column, row, value): returns a tooltip's text
+ * - cells(colours, most): returns settings for heatCells(); `most` is the end of the scale
+ * - numbers: the table's columns after rank and host */
 function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () => ({}), numbers, note, ...spec }) {
   const items = values.flatMap((of, x) => of.flatMap((value, y) => (known(value) ? [[x, y, value]] : [])));
   const most = reach(items.map((item) => item[2]), 0.01);

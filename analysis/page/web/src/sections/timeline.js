@@ -1,10 +1,9 @@
-// SPDX-FileCopyrightText: The Isoscale authors
-// SPDX-License-Identifier: MIT
 // Draws the timeline of one traced step: a lane for each rank, with a row for each of its streams,
-// and a box for each operation. `layout` in the functions below is {rows, first, rowOf}. rows:
-// [{lane, stream, computes, ...}], where `computes` is true if the row has other operations than
-// communication. first: the index of each lane's first row. rowOf: a Map from "lane stream" to the
-// index of the row.
+// and a box for each operation. `layout` in the functions below has these keys:
+// - rows: [{lane, stream, computes, ...}], where `computes` is true if the row has other operations
+//   than communication
+// - first: the index of each lane's first row
+// - rowOf: a Map from "lane stream" to the index of the row
 import { columns, isNarrow, joined, lined, missing, percent, pointContent, pointTip, rankCount, seconds } from "../kit.js";
 import { linesBefore } from "./ranks.js";
 
@@ -46,8 +45,8 @@ const textColour = (colours, phase) => ((phase === "backward") !== isDark(colour
 const patterns = new Map();
 const size = 6; // pixels after which a pattern repeats
 
-/** Makes a pattern of diagonal lines. The colour `ground` is below the lines, and with the opacity
- * `strength` above `background`. */
+/** Makes a pattern of diagonal lines with the colour `line`. Below them is the colour `ground`,
+ * drawn with the opacity `strength` over the colour `background`. */
 function striped({ ground, strength, line, lineWidth, background }) {
   const key = [ground, line, background].join(" ");
   if (!patterns.has(key)) {
