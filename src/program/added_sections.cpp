@@ -109,8 +109,8 @@ std::vector<Output> checkable(const RankProgram& program, const Op& op) {
   return result;
 }
 
-/// Returns an op to insert after `op`: it has the same stream and place, but no payload and no
-/// waits.
+/// Returns an op to insert after `op`. It has the same stream and place in the model, no waits, and
+/// a payload that the caller must replace.
 Op behind(const Op& op) { return {.payload = {}, .place = op.place, .stream = op.stream}; }
 
 /// Returns the step with checksums. An op that waited for another op now also waits for the
@@ -118,8 +118,9 @@ Op behind(const Op& op) { return {.payload = {}, .place = op.place, .stream = op
 Program checked(const RankProgram& program, Summing& summing) {
   const Program& step = program.step();
   Program result;
-  std::array<std::vector<std::uint32_t>, max_streams> now;  // [stream][i]: number of new ops up to
-                                                            // and with old op i
+  std::array<std::vector<std::uint32_t>, max_streams> now;  // [stream][i]: number of ops that the
+                                                            // stream has in `result` up to its old
+                                                            // op i and the checksums of that op
   std::array<std::uint32_t, max_streams> emitted{};
   for (std::uint32_t index = 0; index < step.ops.size(); ++index) {
     Op op = step.ops[index];
@@ -141,8 +142,8 @@ Program checked(const RankProgram& program, Summing& summing) {
   return result;
 }
 
-/// Returns the buffers that the step writes, except for activations and workspace that it writes
-/// before it reads them.
+/// Returns the buffers that the step writes, except for those activations and workspace buffers
+/// that it overwrites as a whole before it reads them.
 std::set<BufferId> state_of(const RankProgram& program, const mesh::Shape& mesh) {
   std::set<BufferId> touched, read_first, written;
   for (const Op& op : program.step().ops) {
@@ -262,8 +263,8 @@ std::vector<std::uint32_t> solo_ops(const Program& step) {
 Program without_communication(const Program& step) {
   const std::vector<Clock> before = clocks_before(step);
   Program solo;
-  std::array<Clock, max_streams> known;  // by stream: the ops that had finished before its last op
-                                         // began
+  std::array<Clock, max_streams> known;  // by stream: the ops of other streams, counted in `solo`,
+                                         // for which its ops so far wait
   // Indices of the stream's ops in `solo`.
   std::array<std::vector<std::uint32_t>, max_streams> ops_of_stream;
   // By stream: entry i is the number of ops of `solo` among the stream's first i + 1 ops.

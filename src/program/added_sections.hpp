@@ -17,8 +17,9 @@ namespace isoscale::program {
 /// The checksums that a section computes on each rank of one program.
 struct Sums {
   BufferId buffer = no_buffer;      ///< two i64 per checksum: sum, number of non-finite elements
-  std::vector<std::uint32_t> of{};  ///< by checksum, in program order: index of its op, or of its
-                                    ///< buffer
+  std::vector<std::uint32_t> of{};  ///< for each checksum, in program order: the index of the op
+                                    ///< whose output is summed or, in a section that checks
+                                    ///< weights, of the buffer that is summed
   /// Two i64 per checksum: the index of the element in which bits are flipped before the sum is
   /// taken, and the bits to flip. no_buffer if the section flips nothing.
   BufferId flips = no_buffer;
@@ -34,9 +35,9 @@ struct CheckedSection {
 [[nodiscard]] bool has_checksum(const Buffer& buffer);
 
 /// Appends a copy of the step that takes a checksum of each output right after its op, before any
-/// other op may overwrite it. If `flipping` names a rank, that rank gets a program of its own in
-/// which bits can be flipped. The buffer Sums::flips of that program must be written before the
-/// section is run; zeros flip nothing.
+/// other op may overwrite it. Outputs in buffers without has_checksum() are left out. If `flipping`
+/// names a rank, that rank gets a program of its own in which bits can be flipped. The buffer
+/// Sums::flips of that program must be written before the section is run; zeros flip nothing.
 [[nodiscard]] CheckedSection add_checked_step(ProgramSet& set,
                                               std::optional<int> flipping = std::nullopt);
 
@@ -55,8 +56,9 @@ enum class AddedSections : std::uint8_t {
   checks,             ///< add_checked_step and add_weight_check
   checks_and_replay,  ///< also add_replay
 };
-/// Returns the bytes of each arena that a program with its added sections would have, by space. The
-/// function does not add the sections, since a plan needs only the sizes.
+/// Returns for each space the bytes of its arena (the block of memory that holds all buffers of the
+/// space) in a program to which these sections were added. The function does not add them, since a
+/// plan needs only the sizes.
 [[nodiscard]] std::array<std::uint64_t, space_count> arenas_with(AddedSections added,
                                                                  const RankProgram& program,
                                                                  const mesh::Shape& mesh);

@@ -26,17 +26,18 @@ enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, fp8 };
 [[nodiscard]] Precision parse_precision(std::string_view text);
 /// Returns the type in which data of a precision is stored; e4m3 for fp8.
 [[nodiscard]] DType stored_type(Precision precision);
-/// Returns the precision that an executor must support to handle `type`; absent for integers, which
-/// all executors handle.
+/// Returns the precision that an executor must support to handle elements of this type; absent for
+/// integers, which all executors handle.
 [[nodiscard]] std::optional<Precision> precision_of(DType type);
 
-/// The memory that a buffer lives in. The host executor has one kind of memory and treats all
-/// spaces alike.
+/// The memory that a buffer lives in, named as in CUDA. symmetric: device memory that all ranks of
+/// a group have mapped, so that their kernels can access it. The host executor has one kind of
+/// memory and treats all spaces alike.
 enum class Space : std::uint8_t { device, pinned, pageable, managed, symmetric };
 inline constexpr std::size_t space_count = 5;
 [[nodiscard]] std::string_view name(Space space);
 
-/// The purpose of a buffer. Memory is added up for each purpose.
+/// The purpose of a buffer. Facts::peak_of_role adds up the memory for each purpose.
 enum class Role : std::uint8_t {
   weight,
   master,  ///< f32 copy of weights that are stored in 16 or 8 bits
@@ -52,8 +53,9 @@ inline constexpr std::size_t role_count = 7;
 using BufferId = std::uint32_t;
 inline constexpr BufferId no_buffer = ~BufferId{0};
 
-/// A logical buffer and, once placed, its storage: `offset` bytes into the arena of its space.
-/// Buffers whose lifetimes do not overlap may share storage.
+/// A logical buffer and, once placed, its storage: it begins `offset` bytes into the arena of its
+/// space, which is the block of memory for all buffers of that space. Buffers whose lifetimes do
+/// not overlap may share storage.
 struct Buffer {
   DType dtype = DType::f32;
   Space space = Space::device;
@@ -85,11 +87,13 @@ struct Slice {
 };
 static_assert(sizeof(Slice) == 32, "programs hold some ten of these per op");
 
-/// The place of a rank's local elements in the tensor that all ranks hold together. Local element
-/// (i, j, k), at i*local[0] + j*local[1] + k*local[2] of its slice, is global element base +
-/// i*global[0] + j*global[1] + k*global[2] + sum over axes of coordinate * steps[axis]. A Fill op
-/// draws values by global index, and verification compares elements by global index, so every mesh
-/// of one model has the same data.
+/// The place of a rank's local elements in the tensor that all ranks hold together. The rank has
+/// the elements (i, j, k) with i, j, k below `extents`. Element (i, j, k) has
+/// - the index i*local[0] + j*local[1] + k*local[2] in the rank's slice
+/// - the index base + i*global[0] + j*global[1] + k*global[2], plus the sum over all axes of the
+///   rank's coordinate * steps[axis], in the whole tensor; this is its global index
+/// A Fill op draws values by global index, and verification compares elements by global index, so
+/// every mesh of one model has the same data.
 struct Shard {
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 3> local{0, 0, 0};

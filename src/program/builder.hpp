@@ -40,9 +40,9 @@ class Builder {
   /// because steps are run again.
   void release(BufferId id);
 
-  /// Starts a section, to which the ops emitted from now on belong. Sections come in order, setup
-  /// first; each has ended, with its streams drained, when the next begins. With several steps,
-  /// each may read only data that was written in setup or in the same step.
+  /// Starts a section, to which the ops emitted from now on belong. Sections must be started in
+  /// order, with setup first. When a section is run, all ops of the section before have finished.
+  /// With several steps, each may read only data that was written in setup or in the same step.
   void begin(Section section);
   /// Sets the place in the model (phase, layer, microbatch) of the ops emitted from now on.
   void at(Place place);

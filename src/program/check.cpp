@@ -130,7 +130,8 @@ void check_matching(const OutlineSet& set) {
   }
 }
 
-/// The uneven all_to_alls of a program by communicator, each list in program order.
+/// The uneven all_to_alls of a program, in program order, for each communicator; its axes and its
+/// stream identify a communicator.
 using UnevenOps = std::map<std::pair<mesh::AxisSet, StreamId>, std::vector<const Collective*>>;
 
 UnevenOps uneven_ops(const Program& program) {

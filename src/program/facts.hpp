@@ -17,12 +17,13 @@ struct Traffic {
   OpKind kind = OpKind::all_reduce;
   std::uint64_t calls = 0;
   units::Bytes bytes;  ///< sum of OutlineOp::bytes
-  /// The bytes that this rank puts on links, rounded to the nearest byte. For an exchange it is
-  /// the sum of its sends. For a collective it is calculated for ring algorithms; let n be the
-  /// number of its ranks and S its OutlineOp::bytes. It is 2(n-1)/n S for all_reduce, and (n-1)/n
-  /// S for reduce_scatter, all_gather and all_to_all (nccl-tests, PERFORMANCE.md). In collectives
-  /// with a root, ranks send different amounts, and `sent` is the mean over the ranks: (n-1)/n S
-  /// for broadcast and reduce, (n-1)/n^2 S for gather and scatter.
+  /// The bytes that this rank puts on links, rounded to the nearest byte. For an exchange it is the
+  /// sum of its sends. For a collective it is calculated for ring algorithms (nccl-tests,
+  /// PERFORMANCE.md). Let n be the number of its ranks and S its OutlineOp::bytes:
+  /// - all_reduce: 2(n-1)/n S
+  /// - reduce_scatter, all_gather and all_to_all: (n-1)/n S
+  /// - broadcast and reduce: (n-1)/n S, the mean over the ranks, which send different amounts
+  /// - gather and scatter: (n-1)/n^2 S, also a mean
   units::Bytes sent;
 };
 
@@ -36,7 +37,8 @@ struct Facts {
   std::array<units::Bytes, space_count> peak_live;    ///< peak of live bytes per Space
   std::array<units::Bytes, role_count> peak_of_role;  ///< peak of live bytes per Role
   int peak_live_microbatches =
-      0;  ///< the most microbatches with live activations at one time, in program order
+      0;  ///< the largest number of microbatches that have live activations at the same time, if
+          ///< the ops are run in program order
 };
 
 [[nodiscard]] Facts facts(const RankProgram& program, const mesh::Shape& mesh);

@@ -34,9 +34,10 @@ struct FillGrid {
   std::uint32_t one_in = 1;
 };
 
-/// Draws an integer in -range ... range, each with the same probability to within 2^-24. Only one
-/// in `one_in` elements is drawn, the others are 0. One half of a random word decides if the
-/// element is drawn; the other half, which is independent of the first, decides its value.
+/// Returns the integer of a random fill for one element. On average one in `one_in` elements is
+/// drawn; the others are 0. A drawn integer is in -range ... range, and each of these has the same
+/// probability to within 2^-24. One half of a random word decides if the element is drawn; the
+/// other half, which is independent of the first, decides its value.
 [[nodiscard]] constexpr int fill_integer(const FillGrid& grid, std::uint64_t global_index) {
   const std::uint64_t word = scatter_bits(grid.origin + global_index * 0x9e3779b97f4a7c15ULL);
   const std::uint64_t low = word & 0xffffffffULL, high = word >> 32;
@@ -56,10 +57,11 @@ template <class T>
   }
 }
 
-/// Draws a number that resembles the data of a training run: its sign and significand are random
-/// bits, and its exponent is distributed as in a standard normal distribution, except that absolute
-/// values below 1/32 are replaced by values in 1/32 ... 1/16. `scale` must be a power of two, so
-/// that the product is exact. T is the type in which an executor computes: float or double.
+/// Draws a number that resembles the data of a training run, and multiplies it by `scale`. Its sign
+/// and significand are random bits, and its exponent is distributed as in a standard normal
+/// distribution, except that absolute values below 1/32 are replaced by values in 1/32 ... 1/16,
+/// and those above 4 by values in 2 ... 4. `scale` must be a power of two, so that the product is
+/// exact. T is the type in which an executor computes: float or double.
 template <class T>
 [[nodiscard]] constexpr T fill_normal(const FillGrid& grid, std::uint64_t global_index,
                                       double scale) {

@@ -45,8 +45,8 @@ struct Clock {
 class BufferHistory {
  public:
   BufferHistory() = default;
-  /// `birth` holds the last users of the storage before it was given to this buffer; the first op
-  /// that touches a part must come after them.
+  /// `count` is the buffer's number of elements. `birth` holds the ops that last used the storage
+  /// before it was given to this buffer; the first op that touches a part must come after them.
   explicit BufferHistory(std::uint64_t count, const Clock& birth);
 
   /// Adds to `need` the ops that must finish before an access.

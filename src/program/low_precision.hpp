@@ -68,7 +68,8 @@ inline constexpr NarrowFormat e5m2_format{
   }
 }
 
-/// Returns value / 2^places, rounded to nearest even; value < 2^53.
+/// Returns value / 2^places, rounded to nearest even, or `value` if places <= 0. `value` must be
+/// below 2^53.
 [[nodiscard]] constexpr std::uint64_t round_shift(std::uint64_t value, int places) {
   constexpr int all_gone = 54;
   if (places <= 0) return value;
@@ -79,7 +80,9 @@ inline constexpr NarrowFormat e5m2_format{
   return kept + (rest > half || (rest == half && kept % 2 == 1) ? 1U : 0U);
 }
 
-/// Returns the code of the value nearest to `value`; f32 values widen to f64 without rounding.
+/// Returns the code of `value` in a format, sign included, rounded to nearest even. Infinities and
+/// values that are too large get the code NarrowFormat::overflow. An f32 may be passed as well,
+/// since it widens to f64 without rounding.
 [[nodiscard]] constexpr std::uint16_t encode(const NarrowFormat& format, double value) {
   constexpr int double_mantissa = 52, double_bias = 1023, double_special = 2047;
   const auto bits = std::bit_cast<std::uint64_t>(value);

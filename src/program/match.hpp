@@ -14,18 +14,22 @@
 
 /// Runs the outlines of all ranks (their programs without data) together under rendezvous
 /// semantics: a message or collective completes only once all its partners have reached it. check()
-/// uses it to find deadlocks, the simulator to find times. Each gives a `Policy` of its own, which
-/// has the functions
-///   std::int64_t cost(int rank, std::uint32_t op)   duration in ns, from the last arrival on
+/// uses it to find deadlocks, the simulator to find times. A play is one run of a rank's program.
+/// Each user gives a `Policy` of its own, whose functions have times in ns:
+///   std::int64_t cost(int rank, std::uint32_t op)
+///       must return the duration of an op, counted from the arrival of its last partner
 ///   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end)
+///       is called when an op of a rank has ended
 ///   void step(int rank, int play, std::int64_t begin, std::int64_t end)
-/// and may have
-///   std::int64_t work(int rank, std::uint32_t op)   ns of the rank's own work before it arrives
+///       is called when a rank has ended a play
+/// A policy may also have
+///   std::int64_t work(int rank, std::uint32_t op)
+///       must return the time of the rank's own work before it arrives at the op
 /// work() is called once for each op of each rank. A policy that has it also gets a short cut: if
 /// all members of a group meet at the same op of the same program, the collectives of this group
-/// that follow without a wait for another stream are run at once. Then span() is called only for
-/// the last of them, with the start of the first, and cost() is asked for one member only, so it
-/// must be the same for all members.
+/// that follow without a wait for another stream are handled together. Then span() is called only
+/// for the last of them, with the start of the first. For the others, cost() is asked for one
+/// member only, so it must be the same for all members.
 namespace isoscale::program {
 
 template <class Policy>
@@ -99,8 +103,9 @@ class Matcher {
     Arrival from;
     std::uint64_t bytes = 0;
   };
-  /// The unmatched messages to one rank from the rank at one offset along one axis. Sends and
-  /// receives are never unmatched at the same time, since they would match each other.
+  /// The sends and receives of messages to one rank, from the rank at one offset along one axis, in
+  /// order. The first `sends_taken` sends and `receives_taken` receives have met their partners. At
+  /// most one of the two lists has entries that have not, since these would meet each other.
   struct Mailbox {
     std::vector<Message> sends, receives;
     std::size_t sends_taken = 0, receives_taken = 0;

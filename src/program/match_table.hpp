@@ -21,7 +21,8 @@ enum class Rendezvous : std::uint8_t { none, group, peers };
 struct StuckOp {
   int rank = 0;
   std::uint32_t op = 0;
-  bool posted = false;       ///< true: it waits for partners; false: for other streams of its rank
+  bool posted = false;       ///< true if the op waits for partners on other ranks, false if it
+                             ///< waits for other streams of its own rank
   std::vector<int> present;  ///< for a collective: the members that have arrived
 };
 
@@ -52,8 +53,8 @@ class MatchTable {
   }
 
   [[nodiscard]] std::size_t group_count() const { return group_count_; }
-  /// Returns the index of the communicator of a collective; there is one for each (axes, stream)
-  /// and group of ranks.
+  /// Returns the index of the communicator of a collective. Collectives of the same ranks, along
+  /// the same axes and on the same stream have the same communicator.
   [[nodiscard]] std::size_t group(int rank, std::uint32_t op) const {
     return group_of_rank_[static_cast<std::size_t>(rank) * channels_.size() +
                           compiled(rank).channel[op]];
@@ -63,8 +64,9 @@ class MatchTable {
   }
 
   [[nodiscard]] std::size_t mailbox_count() const;
-  /// Returns the index of the mailbox where sender and receiver of a message meet; there is one for
-  /// each receiving rank, axis and offset.
+  /// Returns the index of the mailbox where the sender and the receiver of a message meet. A
+  /// mailbox belongs to one receiving rank, one axis and one offset along it. `rank` is the rank
+  /// that has the transfer, which may be the sender or the receiver.
   [[nodiscard]] std::size_t mailbox(int rank, const OutlineTransfer& transfer) const;
 
   /// Throws base::Error unless two ranks' ops are the same collective, with the same element type,

@@ -47,9 +47,9 @@ struct Gemm {
   BufferId descale_a = no_buffer, descale_b = no_buffer;
 };
 
-/// The software that carries out messages and collectives. nccl: the library's send, receive and
-/// collectives (MPI's on the host). symmetric: kernels that read and write the peers' buffers in
-/// Space::symmetric, which all ranks of a group have mapped.
+/// The software that carries out messages and collectives. nccl: the calls of NCCL or, on the host
+/// executor, those of MPI. symmetric: GPU kernels that read and write the buffers of other ranks
+/// directly; these buffers are in Space::symmetric, memory that all ranks of a group have mapped.
 enum class Transport : std::uint8_t { nccl, symmetric };
 [[nodiscard]] std::string_view name(Transport transport);
 
@@ -67,11 +67,13 @@ enum class CollectiveKind : std::uint8_t {
 enum class Reduction : std::uint8_t { sum, min, max };
 
 /// One collective over the group of ranks that differ only along `axes`. `send` and `receive` are
-/// this rank's buffers. They have equal sizes for all_reduce, broadcast and reduce (which are in
-/// place if both are the same slice) and for all_to_all; receive = group size x send for
-/// all_gather, and for gather at the root; send = group size x receive for reduce_scatter, and for
-/// scatter at the root. An all_to_all is uneven if it has counts: the numbers of elements to and
-/// from each member, which are packed in member order. `root` is a position in the group.
+/// this rank's buffers, of these sizes:
+/// - all_reduce, reduce and broadcast: equal. The op is in place if both are the same slice.
+/// - all_gather, and gather at the root: receive = group size x send
+/// - reduce_scatter, and scatter at the root: send = group size x receive
+/// - all_to_all: equal, unless it is uneven. It is uneven if it has counts, which are the numbers
+///   of elements to and from each member; the elements are packed in member order.
+/// `root` is a position in the group.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Reduction reduction = Reduction::sum;
@@ -92,30 +94,32 @@ struct Transfer {
   Slice slice{};
 };
 
-/// A group of sends and receives that start together and end together. Messages between two ranks
-/// match in order per (axis, offset, direction).
+/// A group of sends and receives that start together and end together. Between two ranks, the n-th
+/// send along an axis by some offset meets the n-th receive along this axis by the opposite offset.
 struct Exchange {
   std::vector<Transfer> transfers;
   Transport transport = Transport::nccl;
 };
 
-/// Copies dst = src, over batch x rows x columns; either side may be strided or in another space.
+/// Copies dst = src, over batch x rows x columns. Both may have strides, and they may be in
+/// different spaces, such as host and device memory.
 struct Copy {
   std::uint32_t rows = 0, columns = 0, batch = 1;
   Matrix src{}, dst{};
 };
 
-/// Computes dst = a + scale * b, over rows x columns; the product may or may not be rounded before
-/// it is added. dst may be the same matrix as a or b. Integers wrap, and their scale is a whole
-/// number.
+/// Computes dst = a + scale * b, over rows x columns. An executor may or may not round the product
+/// before it is added (it may use fused multiply-add). dst may be the same matrix as a or b.
+/// Integers wrap, and their scale must be a whole number.
 struct Add {
   std::uint32_t rows = 0, columns = 0;
   Matrix a{}, b{}, dst{};
   double scale = 1;
 };
 
-/// row_copy() and row_sum() return the op that copies or adds fewer than 2^32 consecutive elements,
-/// as an op on one row.
+/// Each of these two functions returns an op on slices, as an op on matrices of one row: row_copy()
+/// one that copies `from` to `to`, row_sum() one that sets `to` to a + scale * b. The slices must
+/// have fewer than 2^32 elements.
 [[nodiscard]] inline Copy row_copy(const Slice& from, const Slice& to) {
   return {.rows = 1,
           .columns = static_cast<std::uint32_t>(from.count),
@@ -132,16 +136,16 @@ struct Add {
           .scale = scale};
 }
 
-/// The factor by which a cast multiplies. fixed: `scale`. amax: 2^floor(log2(target / max|src|)),
-/// so that the largest element comes close to `target`, with an exponent kept within -126 ... 126;
-/// but 1 when max|src| is 0 or not finite.
+/// The factor by which a cast multiplies. fixed: Cast::scale. amax: the largest power of two with
+/// which no element exceeds Cast::target, that is 2^floor(log2(target / max|src|)). Its exponent is
+/// kept within -126 ... 126; if max|src| is 0 or not finite, the factor is 1.
 enum class CastScale : std::uint8_t { fixed, amax };
 
-/// Casts src (rows x columns) to dst (rows x columns) and to `transposed` (columns x rows), either
-/// of which may have no buffer: both become scale * src in their element type, rounded once to
-/// nearest even; fp8 saturates at its largest finite value. With amax, 1/scale is written to
-/// `descale`, one f32 element. The transposed copy exists because fp8 GEMMs need both operands
-/// contiguous along k.
+/// Casts src (rows x columns) to dst (rows x columns) and to `transposed` (columns x rows); one of
+/// the two may have no buffer. Both become factor * src in their element type (see CastScale),
+/// rounded once to nearest even; fp8 saturates at its largest finite value. With CastScale::amax, 1
+/// / factor is written to `descale`, one f32 element. The transposed copy exists because fp8 GEMMs
+/// need both operands contiguous along k.
 struct Cast {
   std::uint32_t rows = 1, columns = 0;
   Matrix src{}, dst{}, transposed{};
@@ -260,12 +264,12 @@ struct SoftmaxGradient {
   Matrix y{}, dy{}, dx{};
 };
 
-/// Selects, from each `block` consecutive elements of src (the last block may be short), the `keep`
-/// elements of largest magnitude (of equal ones, the first). It writes their values and their
-/// places (indices in src, as i32) in ascending order of place, `keep` for each block; where a
-/// short block has fewer elements, the place is -1 and the value 0. In src, selected elements
-/// become 0 and the others stay: error feedback adds this rest to the next step (Stich et al.,
-/// arXiv 1809.07599).
+/// Divides src into blocks of `block` consecutive elements, of which the last may be shorter, and
+/// selects from each block the `keep` elements of largest magnitude (of equal ones, the first). It
+/// writes `keep` values and places for each block, in ascending order of place; a place is an index
+/// in src, as i32. If the last block has fewer than `keep` elements, the missing places are -1 and
+/// their values 0. In src, selected elements become 0 and the others stay: error feedback adds this
+/// rest to the next step (Stich et al., arXiv 1809.07599).
 struct Select {
   std::uint32_t block = 0, keep = 0;
   Slice src{}, values{}, places{};
@@ -276,9 +280,10 @@ struct Select {
   return (elements + block - 1) / block;
 }
 
-/// Sets dst to the sum of `parts` lists in the format that Select writes, which follow one another
-/// in values and places. Elements whose places are in no list become 0. The lists are added in
-/// order, so that equal lists give results with equal bits.
+/// Sets dst to the sum of `parts` lists of elements. Each list has the format that Select writes
+/// for a src as long as dst; `values` and `places` hold the lists one after another. Elements whose
+/// places are in no list become 0. The lists are added in order, so that equal lists give results
+/// with equal bits.
 struct Spread {
   std::uint32_t block = 0, keep = 0, parts = 1;
   Slice values{}, places{}, dst{};
@@ -414,7 +419,8 @@ struct Wait {
   std::uint32_t count = 0;
 };
 
-/// The place of an op in the model; -1 if it belongs to no particular layer or microbatch.
+/// The place of an op in the model. `layer` or `microbatch` is -1 if the op does not belong to a
+/// particular one.
 struct Place {
   Phase phase = Phase::setup;
   std::int32_t layer = -1;

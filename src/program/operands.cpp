@@ -85,7 +85,8 @@ Mistake mistake_of(const Cast& op) {
   return std::nullopt;
 }
 
-/// Returns the reason why `parts` lists of elements selected from `elements` elements are
+/// Checks `parts` lists in the format that Select writes: for each block of `block` elements, of
+/// `elements` in all, a list has `keep` values and places. Returns the reason why the lists are
 /// malformed; absent if they are well formed.
 Mistake lists_mistake(std::uint64_t elements, std::uint32_t block, std::uint32_t keep,
                       std::uint32_t parts, const Slice& values, const Slice& places) {

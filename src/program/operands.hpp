@@ -50,8 +50,9 @@ struct Extents {
   std::uint64_t rows = 0, columns = 0, batch = 1;
 };
 
-/// The rule for the element type of an operand. any: every type is allowed; common: all operands of
-/// the op with this rule have the same type; wide: f64 if that common type is f64, else f32.
+/// The rule for the element type of an operand. any: every type is allowed. common: all operands of
+/// the op that have this rule must have the same type, the common type. wide: f64 if the common
+/// type is f64, else f32. The other rules name the one type that is allowed.
 enum class Elements : std::uint8_t { any, common, wide, f32, i32, i64 };
 
 /// A row of an operand table: one operand of the ops of type `Op`.
@@ -125,9 +126,10 @@ constexpr Operand<Op, Member> writes(const char* name, Member Op::*member,
 }
 
 // Each operand_table() returns the table of one op kind, with reads before writes; error messages
-// use the names in it. An operand that an op both reads and writes has only one row, a write, since
-// a write conflicts with every access that a read conflicts with. Only the sources of Select and
-// Checksum have a row for each, so that their bytes count twice if they are written.
+// use the names in it. An operand that an op both reads and writes usually has only one row, a
+// write, since a write conflicts with every access that a read conflicts with. The sources of
+// Select and Checksum have two rows, a read and a write, so that their bytes count twice if they
+// are written.
 
 constexpr auto operand_table(const Gemm* /*op*/) {
   constexpr auto product = [](const Gemm& op) -> Extents { return {op.m, op.n, op.batch}; };
@@ -146,8 +148,8 @@ constexpr auto operand_table(const Gemm* /*op*/) {
                     optional(reads("the scale of B", &Gemm::descale_b, Elements::f32)),
                     writes("D", &Gemm::d, Elements::any).sized(product)};
 }
-/// The kind of a collective and the rank decide which of its operands it needs: see
-/// executor::resolve().
+/// Both operands are optional here, since the kind of a collective and the rank decide which of
+/// them it needs; executor::resolve() checks this.
 constexpr auto operand_table(const Collective* /*op*/) {
   return std::tuple{optional(reads("what is sent", &Collective::send)),
                     optional(writes("what is received", &Collective::receive))};
@@ -161,7 +163,7 @@ constexpr auto operand_table(const Add* /*op*/) {
   return std::tuple{reads("the first addend", &Add::a), reads("the second addend", &Add::b),
                     writes("the sum", &Add::dst)};
 }
-/// A cast needs at least one of its two destinations: see mistake().
+/// A cast needs at least one of its two destinations; mistake() checks this.
 constexpr auto operand_table(const Cast* /*op*/) {
   return std::tuple{reads("the source", &Cast::src, Elements::any),
                     optional(writes("the destination", &Cast::dst, Elements::any)),
@@ -174,7 +176,8 @@ constexpr auto operand_table(const Cast* /*op*/) {
 constexpr auto operand_table(const Fill* /*op*/) {
   return std::tuple{writes("the destination", &Fill::dst)};
 }
-/// The optimizer decides if there are moments and powers: see executor::require_possible().
+/// Moments and powers are optional here, since only some optimizers need them;
+/// executor::require_possible() checks this.
 constexpr auto operand_table(const Update* /*op*/) {
   constexpr auto any = Elements::any;
   return std::tuple{reads("the gradient", &Update::gradient, any),
@@ -198,7 +201,7 @@ constexpr auto operand_table(const NormGradient* /*op*/) {
                     reads("the inverse", &NormGradient::inverse, Elements::wide),
                     writes("dx", &NormGradient::dx)};
 }
-/// The kind of activation decides if there is a second operand: see mistake().
+/// `up` is optional here, since only some kinds of activation need it; mistake() checks this.
 constexpr auto operand_table(const Activation* /*op*/) {
   return std::tuple{reads("x", &Activation::x), optional(reads("up", &Activation::up)),
                     writes("y", &Activation::y)};
@@ -264,7 +267,8 @@ void for_each_operand(const Op& op, const Visit& visit) {
   });
 }
 
-/// Returns the number, in the table, of the first operand that is stored in this member of its op.
+/// Returns the number of an operand's row in the table of its op kind, from 0. The operand is the
+/// first one that is stored in the given member of the op.
 template <class Op, class Member>
 [[nodiscard]] constexpr std::size_t operand_number(Member Op::*member) {
   std::size_t found = operand_count<Op>;
@@ -307,6 +311,7 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
 
 /// Returns the bytes that an op which does not communicate reads and writes, counting each operand
 /// once. Gaps in a strided matrix do not count, and a matrix that serves a whole batch counts once.
+/// In Rows, a source row counts as often as it is named; of advice, only prefetches count.
 [[nodiscard]] std::uint64_t local_bytes(const RankProgram& program, const Payload& payload);
 
 /// A matrix that an op writes; elements between its rows are not written.

@@ -39,10 +39,11 @@ struct OutlineOp {
   Place place;
   double flop = 0;  ///< 2 m n k batch for a GEMM, else 0 (elementwise work is not counted)
   /// For a collective, the size that nccl-tests divides by the time to get algbw (PERFORMANCE.md of
-  /// nccl-tests; for all_gather, gather and scatter the data of the whole group); for an exchange,
-  /// the larger of the bytes sent and received; for other ops, bytes read + written.
+  /// nccl-tests): for all_gather, gather and scatter, the data of the whole group, and for other
+  /// kinds, the larger buffer of one rank. For an exchange, the larger of the bytes sent and the
+  /// bytes received. For other ops, bytes read + written.
   std::uint64_t bytes = 0;
-  mesh::AxisSet axes;  ///< group of a collective; axes of an exchange's peers
+  mesh::AxisSet axes;  ///< axes of a collective's group, or along which an exchange communicates
   /// The reduction, element type and root of a collective, encoded as one number that must be the
   /// same for all members; 0 = not known (an outline that was read from a file).
   std::uint32_t signature = 0;
@@ -52,8 +53,9 @@ struct OutlineOp {
   std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< range in Outline::transfers
 };
 
-/// True if an op exchanges messages between pipeline stages; exchanges along other axes have no
-/// pipeline bubble. An exchange whose axes are not known counts as one between stages.
+/// True if an op exchanges messages between pipeline stages, so that waiting in it is a pipeline
+/// bubble. An exchange whose axes are not known (they may be missing in a run file) counts as one
+/// between stages.
 [[nodiscard]] inline bool between_stages(const OutlineOp& op) {
   return op.kind == OpKind::exchange && (op.axes.empty() || op.axes.contains(mesh::Axis::pp));
 }

@@ -39,15 +39,15 @@ struct Observable {
   Shard shard;
 };
 
-/// The programs that one rank runs on one set of buffers: `setup` once, then its steps, each
-/// repeatedly and in any order. A training workload has one step, a micro-benchmark one for each
-/// configuration that it times.
+/// The programs that one rank runs on one set of buffers: `setup` is run once, then each of `steps`
+/// may be run any number of times, in any order. A training workload has one step, a
+/// micro-benchmark one for each configuration that it times. A run adds further steps, which check
+/// results.
 struct RankProgram {
   std::vector<Buffer> buffers;
   std::array<std::uint64_t, space_count> arena_bytes{};  ///< per space
 
-  /// Returns the bytes that are in host memory whichever executor runs the program: pinned and
-  /// pageable buffers.
+  /// Returns the bytes of pinned and pageable buffers, which are in host memory on every executor.
   [[nodiscard]] std::uint64_t host_bytes() const {
     return arena_bytes[static_cast<std::size_t>(Space::pinned)] +
            arena_bytes[static_cast<std::size_t>(Space::pageable)];
@@ -91,8 +91,8 @@ struct SlowLink {
   bool operator==(const SlowLink&) const = default;
 };
 
-/// The fault that a rank gets stuck in the middle of its third step: it spins for ever, or it
-/// throws.
+/// The fault that a rank gets stuck in the middle of a program, at the third time that it runs this
+/// program: it spins for ever (spins), or it throws an error (fails).
 enum class Stuck : std::uint8_t { no, spins, fails };
 
 /// The faults that are injected into one rank.

@@ -14,14 +14,14 @@
 namespace isoscale::program {
 namespace {
 
-/// An arena is repacked only if it is larger than the peak of bytes in use by more than this
-/// factor.
+/// An arena is repacked only if it is more than this many times as large as the largest number of
+/// bytes that are in use at one time.
 constexpr double good_enough = 1.02;
 /// repack() compares all pairs of buffers only up to this number of buffers; comparing all pairs of
 /// more buffers would take more than some tens of milliseconds.
 constexpr std::size_t most_compared = 4096;
-/// Packer::by_end() drops placed buffers only once per this many placements, because it checks all
-/// placed buffers to do so.
+/// Packer::by_end() forgets placed buffers that can no longer be in the way. It does so only once
+/// per this many placements, because it must check all placed buffers each time.
 constexpr std::size_t places_between_drops = 32;
 
 /// The period for which a buffer needs its storage, in terms of the ops that must come before and
@@ -85,7 +85,8 @@ class Packer {
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Lifetime& mine = lives_[order[i]];
-      // Dropping a buffer late does no harm: it conflicts with none of the remaining buffers.
+      // Placed buffers that are in the way of no remaining buffer are dropped, to save comparisons.
+      // This may come late, since such a buffer does no harm.
       if (mine.ends && i % places_between_drops == 0) drop_after(mine.last_section, users[i]);
       place(order[i]);
     }

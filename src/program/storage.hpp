@@ -51,9 +51,9 @@ class Arena {
   [[nodiscard]] Stretch tightest(std::uint64_t bytes, const Clock& known) const;
   [[nodiscard]] Block cut(const Stretch& stretch, std::uint64_t bytes);
   [[nodiscard]] Block append(std::uint64_t bytes, const Clock& known);
-  /// Joins free block i + 1 to block i if they are adjacent and, on every stream, the last users of
-  /// one block come no earlier than those of the other. Otherwise the joined block would be harder
-  /// to reuse than either block.
+  /// Joins free block i + 1 to block i if they are adjacent, and if the last users of one of them
+  /// come, on every stream, no earlier than those of the other. Otherwise the joined block would be
+  /// harder to reuse than either block.
   void merge(std::size_t i);
 
   std::vector<Free> free_;  ///< by offset

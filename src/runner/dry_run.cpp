@@ -108,8 +108,8 @@ std::string skipped_line(const plan::PlannedPoint& point, std::string_view why) 
                      model_of(point), point.ranks, why);
 }
 
-/// Formats the table row of a point with all columns. The caller passes "-" as times if the point
-/// does not fit into memory.
+/// Formats the table row of a point with all columns. `loop` and `time` are the texts of its two
+/// times, "-" if the point does not fit into memory.
 std::string point_line(const plan::PlannedPoint& point, std::string_view loop,
                        std::string_view time, std::string_view remark) {
   return fmt::format(row, point.index + 1, point.workload->name, model_of(point), point.ranks,
@@ -130,9 +130,9 @@ std::string point_line(const plan::PlannedPoint& point, const plan::PointTime& t
   return point_line(point, units::format(loop), units::format(plan::total(time, loop)), sent);
 }
 
-/// Returns a remark for plans with the option partition=proportional, which divides work by the
-/// measured speeds of ranks. The remark says what the plan assumes, since it does not know these
-/// speeds. "" if no point uses this option.
+/// Returns a remark if some point has the option partition=proportional, which divides work by the
+/// measured speeds of ranks; "" if none has. The plan does not know these speeds, and the remark
+/// says what it assumes instead.
 std::string partition_text(const plan::Plan& plan) {
   const bool any = std::ranges::any_of(plan.points, [](const plan::PlannedPoint& point) {
     return point.skip_reason.empty() && microbench::partitions_by_speed(point.request);

@@ -19,8 +19,8 @@ namespace isoscale::runner {
 
 struct Services;
 
-/// The data sheet that a dry run assumes if this host has no GPUs and the host device could not run
-/// the plan.
+/// The data sheet that a dry run assumes if this host has no GPUs, the host device could not run
+/// the plan, and the user named no device.
 inline constexpr std::string_view assumed_sheet = "h100-ndr";
 
 /// A machine that a data sheet describes. A dry run can be planned for it, with its step times.
@@ -28,7 +28,7 @@ struct PricedMachine {
   std::string name;                    ///< "H100 SXM, NDR"
   int node_ranks = 1;                  ///< ranks on a node
   std::optional<units::Bytes> memory;  ///< memory that each rank has; absent: unknown
-  /// Expected FLOP/s of a GPU in bf16 or f16; see Site::half_precision_rate.
+  /// The FLOP/s that a GPU is expected to reach in bf16 or f16; a suite chooses its model by it.
   double half_precision_rate = 0;
   /// Returns the time of a step with `node_ranks` ranks on each node. Throws base::UsageError if
   /// the sheet lacks a number that the step needs.
@@ -37,9 +37,10 @@ struct PricedMachine {
       step;
 };
 
-/// Returns why this host could not run the plan: "the host device does not compute in bf16"; absent
-/// if it could. The second function needs a plan that was made without a memory limit, and compares
-/// it with `memory`.
+/// Both functions return why this host could not run the plan, "the host device does not compute in
+/// bf16"; absent if it could. The first looks only at the types in which experiments compute. The
+/// second looks only at memory: it compares what the ranks of one node need together with `memory`,
+/// the free memory of this host. Its plan must have been made without a limit of memory.
 [[nodiscard]] std::optional<std::string> beyond_host(const settings::RunConfig& config);
 [[nodiscard]] std::optional<std::string> beyond_host(const plan::Plan& plan, const plan::Site& site,
                                                      units::Bytes memory);
@@ -54,11 +55,12 @@ struct PricedMachine {
 /// base::UsageError, which names the point, if the data sheet lacks a number that the point needs.
 void price(const PricedMachine& machine, const settings::RunConfig& config, plan::Plan& plan);
 
-/// Returns the plan as a table for people. Its columns are points, mesh, nodes, time of the
-/// measuring loop, total time, memory, FLOP, bytes sent along each set of axes, and whether each
-/// axis crosses nodes. "?" stands for an unknown value, and a point that does not fit into memory
-/// is marked. Times are estimates for `device`, see schedule.hpp. If there is a budget of time,
-/// points for which there would be no time left have no times.
+/// Returns the plan as a table for people, with a row for each point. Its columns are number,
+/// workload, model, ranks, nodes, mesh, time of the measuring loop, total time, memory of a rank,
+/// FLOP of a step, and bytes sent in a step along each set of axes, with a text that says which
+/// axes cross nodes. "?" stands for an unknown value. Points that are skipped, that do not fit into
+/// memory, or for which the budget of time leaves no time are marked as such and have no times.
+/// Times are estimates for `device`, see schedule.hpp.
 [[nodiscard]] std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
                                    std::string_view device);
 

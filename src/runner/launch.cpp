@@ -24,7 +24,7 @@ namespace {
 std::string point_title(const plan::PlannedPoint& point) {
   const std::string model = plan::uses_model(point) ? " " + point.request.model.name : "";
   const mesh::Shape& mesh = point.request.mesh;
-  // The mesh is not printed for a skipped point, which may have none, and for a point of one rank.
+  // The mesh is left out if the point has one rank, or if it has none because it is skipped.
   const bool has_mesh = point.ranks > 1 && static_cast<int>(mesh.size()) == point.ranks;
   return fmt::format("{}{} on {}{}", point.workload->name, model,
                      base::counted(point.ranks, "rank"),
@@ -45,7 +45,7 @@ std::string outcome_text(const results::PointData& data) {
 /// Returns the data of a point that is not measured for lack of time; `reason` is stored as its
 /// reason.
 results::PointData left_out(const plan::PlannedPoint& point, std::string_view reason) {
-  results::PointData data = describe_point(point);  // its mesh is the planned one
+  results::PointData data = describe_point(point);  // includes the planned mesh
   measure::end_as(results::PointStatus::skipped, std::string{reason}, data);
   return data;
 }

@@ -63,17 +63,20 @@ class Launch {
   [[nodiscard]] units::Seconds elapsed() const;
   /// Returns the estimated time of each point that this launch has to measure, by its index.
   [[nodiscard]] std::map<int, units::Seconds> planned_times() const;
-  /// Opens the run file and determines which points this launch has to measure. Returns false on
-  /// every rank if --resume was given and the earlier run lacks no point.
+  /// Collective: opens the run file and determines which points this launch has to measure. Returns
+  /// false on every rank if nothing is left to do: --resume was given, and the earlier run is
+  /// complete and has no point to measure again.
   bool opened();
   void create();
   bool reopen();  ///< defined in resume.cpp
+  /// Returns the data of a point whose hang ended the earlier job, if the run file lacks it.
   /// Defined in resume.cpp.
   [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;
   [[nodiscard]] base::ExitCode exit_code() const;
   [[nodiscard]] bool begin_next();
   [[nodiscard]] measure::PointContext context(const plan::Turn& turn);
-  /// Called on rank 0 before a hang or a failure ends the job: records the current point as failed.
+  /// Called on rank 0 before a hang or a failure ends the job: records the current point as failed,
+  /// unless the file already has it.
   void record_abort(const std::string& why);
   [[nodiscard]] results::PointData as_failed(int index, const std::string& why) const;
   results::PointData record(results::PointData data);
@@ -102,7 +105,8 @@ class Launch {
   std::optional<results::RunData> earlier_;
   results::RunData header_;
   std::vector<results::RankFacts> rank_facts_;  ///< facts of the ranks of this launch
-  /// The points with result rows, from which the calibration is computed.
+  /// The points with result rows (those of micro-benchmarks), from which the calibration is
+  /// computed.
   results::RunData measured_;
   std::optional<RunFile> file_;
   std::optional<int> last_in_file_;  ///< index of the point that was written last

@@ -34,7 +34,7 @@ namespace {
 using results::PointData;
 using results::PointStatus;
 
-// Limit on the differing replays that a run file lists.
+// A run file lists at most this many replays of a soak whose results differed.
 constexpr std::size_t most_soak_findings = 1000;
 
 std::string standing_text(const plan::StepLoop& loop) {
@@ -44,8 +44,9 @@ std::string standing_text(const plan::StepLoop& loop) {
   return width ? fmt::format("{}, ±{}", text, units::format_percent(*width)) : text;
 }
 
-/// Changes the times in `record` to what this rank's clock would show with the injected clock
-/// error. This is done after the measurement, so that reading the clock costs nothing extra.
+/// Changes the times of the traced steps in `record` to what this rank's clock would show with the
+/// injected clock error. This is done after the measurement, so that reading the clock costs
+/// nothing extra.
 void misread(const comm::ClockSync& clocks, measure::Record& record) {
   for (timeline::StepTrace& trace : record.traces) {
     trace.begin = clocks.shown(trace.begin);
@@ -68,8 +69,9 @@ class PointRun {
         data_(data),
         sub_world_(context.world.split(role.replica, role.position)),
         active_(context.world.split(role.replica < 0 ? -1 : 0, context.world.rank())),
-        // Copies of the point get no faults, and their times are not kept. The twin is checked
-        // without faults, so that a wrong result of the twin is a real error.
+        // Copies of the point get no faults, and their times are not kept. The twin, a small
+        // version of the point by which its programs are verified, is played without faults, so
+        // that a wrong result of it is a real error.
         point_{.planned = point,
                .context = context,
                .sub_world = sub_world_,

@@ -51,7 +51,8 @@ std::unique_ptr<executor::Executor> make_host(const settings::RunConfig& config,
 }
 
 /// Collective: returns the GEMM algorithms that an earlier run chose, from the file that the user
-/// names. Every rank reads the file; if one of them cannot, all throw base::UsageError.
+/// names with --gemm-algorithms; none without this option. Every rank reads the file; if one of
+/// them cannot, all throw base::UsageError.
 std::vector<results::GemmChoice> known_algorithms(const settings::RunConfig& config,
                                                   const comm::Communicator& world) {
   std::vector<results::GemmChoice> known;
@@ -75,7 +76,8 @@ std::unique_ptr<executor::Executor> make_cuda(const settings::RunConfig& config,
                                 .graph = config.graph,
                                 .nvtx = config.nvtx,
                                 .known_algorithms = known_algorithms(config, world)};
-  // Marks show in which op a rank hangs. Without a timeout no hang is detected, so none are needed.
+  // The GPU notes in marks which op it is in, so that a hang can be located. Without a timeout no
+  // hang is detected, so no marks are needed.
   if (config.timeout <= units::Seconds{}) options.mark_cost.reset();
   // The executor stops waiting for a communicator a little before the supervisor would report a
   // hang, since the executor can name the communicator.
@@ -95,8 +97,8 @@ Gpus look_for_gpus(const comm::Communicator& world) {
   return {.search = std::move(search), .usable = comm::all_ok(world, problem)};
 }
 
-/// Returns the versions of the software that this rank uses, under the keys of
-/// CheckedRank::versions.
+/// Returns the versions of the software that this rank uses: "mpi" with the version of the MPI
+/// library, and so on. `executor` may be null.
 std::map<std::string, std::string> versions_of(const executor::Executor* executor) {
   const base::BuildInfo& build = base::build_info();
   std::map<std::string, std::string> versions{{"isoscale", std::string{build.version}},

@@ -24,10 +24,10 @@ struct ChosenExecutor {
   std::optional<std::string> reason;
 };
 
-/// Collective over `world`: returns the executor for --device, the same on every rank. `auto` means
-/// cuda if all ranks can use it, else host; the result then has the reason. If the user named a
-/// device that cannot be used, throws base::UsageError on all ranks, so that no other device is
-/// used silently.
+/// Collective over `world`: returns the executor for --device, of the same kind on every rank.
+/// `auto` means cuda if all ranks can use it, else host; the result then has the reason. Throws
+/// base::UsageError on all ranks if the user named a device that cannot be used, so that no other
+/// device is used silently, and if options or injections are given that the device does not have.
 [[nodiscard]] ChosenExecutor choose_executor(const settings::RunConfig& config,
                                              const comm::Environment& environment,
                                              const comm::Communicator& world);
@@ -42,8 +42,8 @@ struct ChosenExecutor {
                                                    const comm::Environment& environment,
                                                    const comm::Communicator& world);
 
-/// The input of preflight(). If the device cannot be used, `executor` is null and `device_problem`
-/// says why.
+/// The input of preflight(). `executor` is that of the chosen device. If the device cannot be used,
+/// it is null, and `device_problem` says why.
 struct PreflightWish {
   const settings::RunConfig& config;
   executor::Executor* executor = nullptr;  ///< not owned
@@ -54,14 +54,15 @@ struct PreflightWish {
 };
 
 /// Collective over `world`: collects the facts of all ranks and checks them. Returns the facts and
-/// the results of all checks on rank 0, and an empty result on other ranks. A rank sends and
-/// receives a number of messages that grows only with the logarithm of the number of ranks. Throws
-/// base::UsageError on every rank if --allow has a name that is not the name of a check.
+/// the results of all checks on rank 0, and an empty result on other ranks. The number of messages
+/// of a rank grows only with the logarithm of the number of ranks. Throws base::UsageError on every
+/// rank if --allow has a name that is not the name of a check.
 [[nodiscard]] results::PreflightData preflight(const PreflightWish& wish,
                                                const comm::Communicator& world);
 
-/// Collective over `world`: prints a warning for each problem that preflight() found on rank 0. If
-/// the verdict of one of them is stop, throws base::UsageError on every rank.
+/// Collective over `world`: judges the results of preflight(), which rank 0 has. If the verdict of
+/// a check is stop and --allow does not name it, throws base::UsageError on every rank, with all
+/// such checks in its message. Prints a warning for each other problem.
 void require_no_stop(const results::PreflightData& preflight, const comm::Communicator& world);
 
 /// Carries out `isoscale check`: preflight for the device that `config` asks for, and nothing else.

@@ -13,9 +13,9 @@
 /// similar enough to measure them.
 namespace isoscale::runner {
 
-/// The points of a plan for which an earlier run has no result, by index in the plan. A point that
-/// was skipped is in none of these sets, since it would be skipped again, unless it was skipped for
-/// lack of time.
+/// The points of a plan for which an earlier run has no result, by index in the plan. Points that
+/// were skipped for lack of time are in `never_begun`. Points that were skipped for another reason
+/// are in none of the sets, since they would be skipped again.
 struct Missing {
   std::set<int> never_begun{}, failed{};
   /// Points that hung and so ended their job; measured again, they may end the next job, too.
@@ -26,14 +26,15 @@ struct Missing {
 [[nodiscard]] Missing missing_points(const results::RunData& earlier, const plan::Plan& plan);
 
 /// Returns how this launch (`now`) differs from the earlier one, with a clause for each difference:
-/// "3 nodes, not 4", "NCCL_ALGO 'Ring', not unset". It compares the program, the machine, its ranks
-/// and the settings of their libraries (machine::recorded_settings), since points of two different
-/// setups form no curve. Names of hosts and the visible devices may differ.
+/// "3 nodes, not 4", "NCCL_ALGO 'Ring', not unset". It compares the build of Isoscale, the MPI
+/// library, the ranks with their hardware and nodes, and the environment variables that affect
+/// libraries (machine::recorded_settings). Points that were measured with different ones form no
+/// curve. Names of hosts and the visible devices may differ.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,
                                                    const results::RunData& now);
 
 /// Returns how points of the earlier run differ from those of the plan in workload, model, rank
-/// count or mesh, with a clause for each point that differs.
+/// count or mesh, with a clause for each point that differs, or that the plan does not have.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,
                                                    const plan::Plan& plan);
 

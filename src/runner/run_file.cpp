@@ -187,8 +187,9 @@ PointData describe_point(const plan::PlannedPoint& point) {
   data.scaling = workloads::name(point.experiment->scaling);
   data.placement = mesh::name(point.experiment->placement);
   data.options = workloads::all_options(point.workload->options, request.options);
-  // The shape of the model is left out for points whose steps use no model. Under weak scaling the
-  // shape grows from point to point, and such points would seem to differ.
+  // The shape of the model is left out for points that have steps but use no model. Under weak
+  // scaling the shape grows from point to point, and points with the same work would seem to
+  // differ.
   if (point.workload->is_bench() || plan::uses_model(point))
     data.model_shape = shape_of(request.model);
   data.seed = request.seed;
@@ -250,7 +251,8 @@ std::vector<results::PointData> RunFile::points_left() const {
   std::vector<results::PointData> points = points_of(path_, header_.id);
   if (!points.empty()) return points;
   // The file cannot be opened by its name: the name does not exist or is now that of another file,
-  // or a part file is missing. This process still has the file open, so it is copied from there.
+  // or one of the files beside it that hold points of a large run is missing. This process still
+  // has the file open, so it is copied from there.
   const auto copy = writer_.copy_published(fallback_);
   return copy ? results::readable_points(copy->path(), header_.id,
                                          results::resolved_output(path_).parent_path())

@@ -52,9 +52,8 @@ std::vector<Experiment> alternatives(const Experiment& experiment,
 constexpr std::string_view default_suite = "quick";
 constexpr std::string_view default_model = "tiny";
 
-/// The experiments of a run, and the choices that apply to all of them. The choices in `below` are
-/// defaults, which an experiment's own choices override; the choices in `above` override those of
-/// every experiment.
+/// The experiments of a run, and the choices that apply to all of them. An experiment's own choices
+/// override those in `below`, and are overridden by those in `above`.
 struct Plan {
   std::vector<Choices> experiments;
   std::vector<const Choices*> below, above;
@@ -161,7 +160,7 @@ void refuse_unknown_options(const Choices& choices, const std::vector<const Work
 }
 
 /// True if the user chose a model, an element type, or an option of a workload that has training
-/// steps (its option `batch` tells).
+/// steps. Such workloads are those that have the option `batch`.
 bool chooses_steps(const Choices& choices, const std::vector<const Workload*>& targets) {
   const auto of_steps = [&](const auto& option) {
     return std::ranges::any_of(targets, [&](const Workload* workload) {

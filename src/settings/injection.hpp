@@ -10,8 +10,8 @@
 #include "program/program.hpp"
 #include "units/quantity.hpp"
 
-/// The faults that --inject adds to a run. Their size is known, so that users see how a report
-/// shows them. Rank numbers are those of the launch.
+/// The faults that --inject adds to a run. Users choose how large they are, and can so check what a
+/// report says about them. Rank numbers are those of the launch.
 namespace isoscale::settings {
 
 /// "slow-rank=3:1.2": every GEMM of rank 3 takes 1.2 times as long.
@@ -40,8 +40,8 @@ struct ClockError {
   double drift = 0;  ///< seconds per second
   bool operator==(const ClockError&) const = default;
 };
-/// "stuck=2:spin", "stuck=2:throw": in the middle of its third step, rank 2 computes for ever, or
-/// throws an error, while the other ranks wait for it.
+/// "stuck=2:spin", "stuck=2:throw": in the middle of a program, at the third time that it runs this
+/// program, rank 2 computes for ever, or throws an error, while the other ranks wait for it.
 struct StuckRank {
   int rank = 0;
   program::Stuck how = program::Stuck::spins;
@@ -71,8 +71,9 @@ struct Injection {
 
 /// Returns the ranks that an injection names, ascending; empty if it applies to all ranks.
 [[nodiscard]] std::vector<int> ranks_of(const Injection& injection);
-/// Returns the texts of the injections that change how long ops take: "slow-rank=3:1.2, jitter=5%";
-/// "" if there are none. Only the host supports these.
+/// Returns the texts of all injections except clock errors and flipped bits: "slow-rank=3:1.2,
+/// jitter=5%"; "" if there are none. They change how long ops take, which only the host device can
+/// do.
 [[nodiscard]] std::string slowing_injections(const std::vector<Injection>& injections);
 
 }  // namespace isoscale::settings

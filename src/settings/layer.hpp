@@ -25,9 +25,10 @@ struct Given {
 
 /// The options given for one experiment, or for all experiments of a layer.
 struct Choices {
-  std::map<std::string, Given, std::less<>> values;   ///< values of options of `run`, by long name
-  std::map<std::string, Given, std::less<>> options;  ///< workload options, by key
-  /// A model given as a table; `values` has the place where it was given.
+  std::map<std::string, Given, std::less<>> values;   ///< options of `isoscale run`, by long name
+  std::map<std::string, Given, std::less<>> options;  ///< options of workloads (--set), by key
+  /// The model, if it was given as a table. `values` then has its name and the place of the table
+  /// under "model".
   std::optional<workloads::Model> model;
 
   [[nodiscard]] const Given* find(std::string_view option) const;
@@ -43,8 +44,10 @@ struct Layer {
   std::string recorded_command_line;
 };
 
-/// Stores the value of an option after checking it. Throws base::UsageError, which names the place,
-/// if the value is not valid or if `choices` already has a value for the option.
+/// Stores the value of an option after checking it. If `choices` already has a value for the
+/// option, an option of arity repeated_list adds to this value. Throws base::UsageError, which
+/// names the place, if the value is not valid, or if an option that may be given once is given
+/// twice.
 void give(Choices& choices, const RunOption& option, std::string_view text,
           const std::string& place);
 

@@ -68,7 +68,7 @@ using R = RunConfig;
 using Q = workloads::Request;
 
 constexpr int most_blas_threads = 4096;
-constexpr int most_ranks = 1 << 24;  ///< limit for --ranks and --trace-ranks
+constexpr int most_ranks = 1 << 24;  ///< limit for --max-ranks and --trace-ranks
 constexpr int most_ranks_per_node = 4096;
 constexpr int most_trace_steps = 1000;
 

@@ -63,13 +63,13 @@ struct Experiment {
   mesh::Request mesh;  ///< axes that the user named; empty = the workload's usual mesh
   workloads::Scaling scaling = workloads::Scaling::strong;
   mesh::Placement placement = mesh::Placement::packed;
-  int max_ranks = 0;  ///< larger rank counts are not measured; 0 = no limit
+  int max_ranks = 0;  ///< the largest rank count that is measured; 0 = no limit
 
   bool operator==(const Experiment&) const = default;
 };
 
-/// The models and settings that a suite has for GPUs. Before a run measures, it takes the model
-/// that suits the GPUs it finds.
+/// The models and settings that a suite has for GPUs. If a run finds GPUs, it measures the first of
+/// these models that suits them, or the last if none does, in place of the suite's own model.
 struct GpuWork {
   std::vector<workloads::Model> models;  ///< the largest first
   program::Precision precision = program::Precision::bf16;
@@ -91,20 +91,21 @@ struct RunConfig {
   ShareGpu share_gpu = ShareGpu::no;
   Mode mode = Mode::measure;
   Verbosity verbosity = Verbosity::normal;
-  std::string gpu_bind{automatic_gpu_bind};  ///< "auto", or GPUs by local rank: parse_gpu_bind()
+  std::string gpu_bind{automatic_gpu_bind};  ///< "auto", or a list that parse_gpu_bind() reads
 
   /// The measurement stops at this relative half-width of the interval.
   double precision = 0.01;
-  units::Seconds max_time{30};           ///< limit for each point
+  units::Seconds max_time{30};           ///< time that the loop of each point should take at most
   std::optional<units::Seconds> soak{};  ///< time to replay each point's step; absent = no replays
-  /// A point without progress for this time counts as hung; 0 = no point does.
+  /// If a rank makes no progress for this time, all ranks are asked for their states, and the job
+  /// is ended if it hangs; 0 = never.
   units::Seconds timeout{120};
-  std::optional<units::Seconds> budget;  ///< for the whole run; absent = unlimited
+  std::optional<units::Seconds> budget;  ///< limit for the time of the whole run; absent = none
   int trace_steps = 4;                   ///< steps per point whose spans are kept
   int trace_ranks = 64;                  ///< ranks per point whose spans are kept
   Graph graph = Graph::off;
   Nvtx nvtx = Nvtx::off;
-  IfExists if_exists = IfExists::refuse;  ///< if the file `output` exists
+  IfExists if_exists = IfExists::refuse;  ///< the reaction if the file `output` exists already
   std::vector<Injection> injections;      ///< faults put in on purpose
   std::filesystem::path gemm_algorithms;  ///< run file whose algorithms are used; "" = choose anew
 
@@ -112,17 +113,18 @@ struct RunConfig {
   /// The folder in which the run file continues; empty = TMPDIR, else /tmp.
   std::filesystem::path fallback_dir;
   std::vector<std::string> allowed;  ///< preflight checks whose stop is ignored
-  /// The run file to resume, whose missing points are measured; empty for a new run. If it is set,
-  /// there are no experiments, and of the other settings only `retry`, `budget`, `allowed` and
-  /// `verbosity` have an effect.
+  /// The run file to resume, whose missing points are measured; empty for a new run. In the
+  /// configuration of the command line there are then no experiments, and of the other settings
+  /// only `retry`, `budget`, `allowed` and `verbosity` have an effect; resumed() adds the others.
   std::filesystem::path resume;
   Retry retry = Retry::failed;
   /// The data sheet (a name or a file) that gives the times of a dry run; "" = usual rates.
   std::string on;
   std::string command_line;  ///< the command line that was typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
-  /// Set if a suite has work for GPUs and the user chose no model, element type or workload option.
-  /// It is replaced by experiments before a run begins, so to_toml() does not write it.
+  /// Set if a suite has work for GPUs, and the user chose no model, no element type and no option
+  /// of a workload with training steps. Before a run begins, it is applied to the experiments and
+  /// removed, so to_toml() does not write it.
   std::optional<GpuWork> on_gpus{};
 
   bool operator==(const RunConfig&) const = default;
@@ -157,7 +159,7 @@ struct CompareOptions {
   std::optional<double> gate{};      ///< a relative loss of throughput above this fails: 0.05 = 5%
   bool strict = false;               ///< fail also if the gate cannot decide
   bool anyway = false;               ///< compare even if settings differ, and say so in the result
-  std::vector<std::string> names{};  ///< one for each side; empty = named by file or machine
+  std::vector<std::string> names{};  ///< names of the sides; empty = named by file or machine
 };
 
 struct CompareCommand : CompareOptions {

@@ -37,7 +37,7 @@ void require_sane(std::string_view text);
 [[nodiscard]] int parse_int(std::string_view text, int least, int most);
 /// Reads a comma-separated list of names without repetitions: "dp,tp".
 [[nodiscard]] std::vector<std::string> parse_names(std::string_view text);
-/// Reads rank counts ("4,1,2") and returns them ascending, each once.
+/// Reads a comma-separated list of rank counts without repetitions, "4,1,2", and returns it sorted.
 [[nodiscard]] std::vector<int> parse_rank_counts(std::string_view text);
 /// Reads a share above 0% and below 100%.
 [[nodiscard]] double parse_share(std::string_view text);

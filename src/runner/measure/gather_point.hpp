@@ -24,11 +24,11 @@
 /// and which rank samples which devices.
 namespace isoscale::runner::measure {
 
-/// Returns the ranks of a point whose spans are kept, ascending. If the point has at most `most`
-/// ranks, these are all. Otherwise they are the ranks with the first coordinates along each axis.
-/// The number of coordinates is reduced first for dp, whose ranks all do the same work, then for
-/// ep, cp and tp, and last for pp, since each pipeline stage plays a different program. `most` must
-/// be at least 1, and at least one rank is returned.
+/// Returns the ranks of a point whose spans are kept, ascending: all ranks if there are at most
+/// `most`, which must be at least 1. Otherwise they are the ranks whose coordinate along each axis
+/// is below some limit. The limits are chosen so that at most `most` ranks remain: the limit for dp
+/// is lowered first, since all ranks along dp do the same work, then those for ep, cp and tp, and
+/// last that for pp, since each pipeline stage plays a different program.
 [[nodiscard]] std::vector<int> traced_ranks(const mesh::Shape& shape, int most);
 
 /// Collective: returns on rank 0 the values of all ranks, in the order of ranks; empty on other
@@ -60,8 +60,8 @@ template <class Record>
 }
 
 /// Collective over the point: stores in `data` on rank 0 the facts that one session of the point
-/// reports. A point may have several sessions: of communicators and GEMM algorithms, those of all
-/// sessions are kept; every other fact is that of the last session.
+/// reports. If a point has several sessions, `data` gets the communicators and GEMM algorithms of
+/// all of them; every other fact is that of the session that was stored last.
 void collect_session(const comm::Communicator& point, const executor::SessionFacts& session,
                      results::PointData& data);
 
@@ -87,7 +87,8 @@ void collect_gemm_choices(const comm::Communicator& point,
 /// The devices that one rank of a point samples while it is measured.
 struct SamplingDuty {
   bool node = false;  ///< true if it samples CPUs, energy, temperature and network of its node
-  /// The logical CPUs to which the ranks of the point on this node are bound.
+  /// The logical CPUs to which the ranks of the point on this node are bound; they are sampled if
+  /// `node` is true. Empty = all CPUs of the node, since some rank there is not bound.
   std::vector<int> cpus = {};
   std::string gpu_uuid = {};     ///< UUID of its own GPU, which it samples; "" = none
   std::size_t most_samples = 2;  ///< limit on the number of samples in each series
@@ -97,9 +98,10 @@ struct SamplingDuty {
 
 /// Returns which devices the rank `rank` of a point samples. On each node the lowest rank of the
 /// point samples the node's devices, and each rank samples its own GPU, whose UUID is `gpu_uuid`. A
-/// series has at most 600 samples. Above 128 ranks this limit is lower, but at least 60, so that
-/// rank 0 can hold the samples of all ranks. `world_ranks` are the ranks of the point; `facts` and
-/// `node_of_rank` are indexed by world rank. A pure function.
+/// series has at most 600 samples; with more than 128 ranks this limit falls, down to 60, so that
+/// rank 0 can hold the samples of all ranks. `world_ranks` are the ranks of the launch that play
+/// the point, in mesh order; `facts` and `node_of_rank` are indexed by rank of the launch. A pure
+/// function.
 [[nodiscard]] SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
                                          std::span<const int> node_of_rank,
                                          std::span<const machine::MachineFacts> facts,

@@ -44,14 +44,15 @@ struct StepSums {
 /// A function that is called on every rank between two blocks of steps.
 using OnBlock = std::function<void(const plan::StepLoop& loop)>;
 
-/// The largest number of steps for which a StepSums is kept; the steps are spread evenly over the
-/// loop.
+/// The largest number of traced steps for which a StepSums is kept. If there are more, the kept
+/// ones are spread evenly over the loop.
 inline constexpr std::size_t most_op_sums = 512;
 
 /// The record of all steps of a point on one rank.
 struct Record {
   std::vector<double> step_times;  ///< seconds of each step on this rank
-  /// Flags of each step: traced = 1 if it was traced, dropped = 1 if it does not count.
+  /// Flags of each step. traced = 1 if it was traced. dropped = 1 if it is the first step of a
+  /// block after warm-up and therefore does not count; warm-up steps, which never count, have 0.
   std::vector<std::uint8_t> traced, dropped;
   std::size_t warm_up_steps = 0;
   /// Start of the first step and end of the last, on this rank's clock.
@@ -80,9 +81,9 @@ enum class Share : std::uint8_t { in_point, replica };
                              const plan::Effort& effort, const OnBlock& on_block);
 
 /// Removes entries until at most `most` are left. `entries` are in ascending order of their member
-/// `step`. Each time, the entry whose two neighbours are closest to each other is removed, but
-/// never the first or the last, so that entries which are added one by one stay evenly spread. Only
-/// if two entries are left and `most` is 1, the first is removed.
+/// `step`. Each time, the entry whose two neighbours are closest to each other is removed, so that
+/// entries which are added one by one stay evenly spread. The first and the last entry are kept,
+/// but if only these two are left and `most` is 1, the first is removed.
 template <class Entry>
 void thin_to(std::vector<Entry>& entries, std::size_t most) {
   while (entries.size() > most) {

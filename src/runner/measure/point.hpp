@@ -32,7 +32,7 @@ struct PointContext {
   plan::Effort effort;
   watch::Progress& progress;  ///< prints on world rank 0 only
   /// The facts of all ranks, indexed by world rank. Only world rank 0 has them; on other ranks the
-  /// span is empty, and the links between ranks are not classified.
+  /// span is empty. From these facts world rank 0 tells which kind of link connects two ranks.
   std::span<const results::RankFacts> rank_facts{};
 
   /// Returns the UUID of the GPU that this rank uses; "" if it uses none.

@@ -89,7 +89,7 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
 }
 
 /// Returns a clause that names the ranks whose value differs from that of the majority, or all
-/// ranks if there is no majority. `values[i]` belongs to MPI rank `ranks[i]`.
+/// ranks if there is no majority. `values[i]` is the value of rank `ranks[i]` of the launch.
 std::string holders_text(const std::vector<std::int64_t>& values, std::vector<int> ranks) {
   std::map<std::int64_t, std::vector<int>> holders;
   for (std::size_t i = 0; i < values.size(); ++i) holders[values[i]].push_back(ranks[i]);
@@ -110,10 +110,11 @@ std::string holders_text(const std::vector<std::int64_t>& values, std::vector<in
                      base::ranges_text(most->second));
 }
 
-/// Returns the axes along which all ranks should hold the same weights after a step. These are dp,
-/// cp and, if no experts are spread over it, ep, without an axis along which the step gathers
-/// weights: either the weights are partitioned along it, or the step begins by gathering what the
-/// step before updated, so that after a step its own updates are not gathered yet.
+/// Returns the axes along which all ranks should hold the same weights after a step: dp, cp and, if
+/// the step has no experts, ep. If the step gathers weights along some of these axes, they are left
+/// out: either the weights are sharded along them, or the step begins by gathering what the step
+/// before updated, so that its own updates are not gathered when it ends. Gathering in place after
+/// the update is different: it makes the weights equal again, so these axes stay.
 mesh::AxisSet replica_axes(const program::RankProgram& program) {
   const bool has_experts = std::ranges::any_of(program.step().ops, [](const program::Op& op) {
     const auto* collective = std::get_if<Collective>(&op.payload);
@@ -253,8 +254,9 @@ class ReplayComparison {
     return std::ranges::all_of(of_rank, [](std::int64_t op) { return op == alike; });
   }
 
-  /// Collective: finds the ranks on which the earliest op differs. What differs on other ranks is
-  /// assumed to follow from that.
+  /// Collective: finds the earliest op, over all ranks, whose result differs, and the ranks on
+  /// which it differs. Differences on other ranks are assumed to follow from that. `first` is the
+  /// index of the first differing op on this rank, or `alike`.
   [[nodiscard]] Differing origin(std::int64_t first) {
     if (ends_.empty()) {
       ends_ = UnitTimes{program::outline(set_, program::Section::step), point_.rank()}.ends;
@@ -305,7 +307,10 @@ class ReplayComparison {
   const program::ProgramSet& set_;
   const program::Sums& places_;
   const comm::Communicator& point_;
-  /// Checksums of two replays that differ; neither is confirmed by another replay yet.
+  /// `reference_` has the checksums with which replays are compared: those of the first replay or,
+  /// if it was wrong, those on which two later replays agree. As long as no two replays agree,
+  /// either replay may be the wrong one, so `other_` keeps the checksums of the last one that
+  /// differed.
   std::vector<Sum> reference_, other_;
   bool is_compared_ = false, is_confirmed_ = false;
   std::vector<std::int64_t> ends_;  ///< for each op of the step, when it ends by UnitTimes

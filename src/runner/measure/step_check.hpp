@@ -36,12 +36,13 @@ class StepCheck {
   /// may flip bits, if there is such a rank.
   explicit StepCheck(program::ProgramSet& set, std::optional<int> flipping = std::nullopt);
 
-  /// Collective over the point: plays a step that takes a checksum of each op's result. If a
-  /// collective gives all its members the same result, it checks that they hold the same bits. Then
-  /// calls weights().
+  /// Collective over the point: plays a step that takes a checksum of each op's result. For each
+  /// collective that gives all its members the same result, checks that they hold the same bits.
+  /// Then calls weights().
   void step(executor::Session& session, const comm::Communicator& point);
   /// Collective over the point: checks that all weights are finite, and that they are bit for bit
-  /// the same on ranks that must hold the same weights (along dp and cp).
+  /// the same on ranks that must hold the same weights, such as those along dp that do not shard
+  /// them.
   void weights(executor::Session& session, const comm::Communicator& point);
 
   /// Bits of one element to flip: those that are set in `mask`, just before the checksum is
@@ -78,8 +79,8 @@ class StepCheck {
 /// A replay of the step whose results differed from those of other replays.
 struct Differing {
   std::uint64_t replay = 0;  ///< number of the replay, from 1
-  /// The ranks of the point on which the earliest difference was found: one rank, or all members of
-  /// a collective if it gave all of them a different result.
+  /// The ranks of the point on which a result differed first. Usually this is one rank, or all
+  /// members of a collective if it gave all of them a different result.
   std::vector<int> ranks{};
   std::string sentence{};
 };
@@ -90,7 +91,8 @@ struct SoakResult {
   std::vector<Differing> differing{};
 };
 
-/// A soak ends after the time `time` or after `replays` replays, whichever comes first.
+/// A soak ends after `replays` replays or, if that is sooner, when `time` is over and at least
+/// three replays have been made.
 struct SoakEnd {
   units::Seconds time{};
   std::uint64_t replays = UINT64_MAX;
@@ -105,9 +107,9 @@ class Soak {
   /// be flipped, every second replay flips a random bit there, in the result of some op.
   Soak(program::ProgramSet& set, const StepCheck& check, std::uint64_t seed);
 
-  /// Collective over the point: replays the step until `end`, and returns the same result on all
-  /// ranks. Afterwards the weights and other state are what they were before. `on_replay` is called
-  /// on every rank after each replay.
+  /// Collective over the point: replays the step until `end`, and returns a result that is the same
+  /// on all ranks, except for its `time`. Afterwards the weights and other state are what they were
+  /// before. `on_replay` is called on every rank after each replay.
   [[nodiscard]] SoakResult run(executor::Session& session, const comm::Communicator& point,
                                const SoakEnd& end,
                                const std::function<void(const SoakResult&)>& on_replay);

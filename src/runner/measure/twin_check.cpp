@@ -38,9 +38,9 @@ std::vector<double> read_slice(executor::Session& session, const program::RankPr
   return values;
 }
 
-/// Calls visit(observable, name, elements of this rank) for each observable, that is, each tensor
-/// to compare. If the setup section writes the observable, it is called a second time with the
-/// change since setup.
+/// Calls visit(observable, name, elements) for each observable (tensor to compare), with the
+/// elements that this rank holds. If the setup section writes the observable, visit() is called a
+/// second time, with the changes of these elements since setup.
 template <class Visit>
 void for_each_tensor(executor::Session& session, const program::RankProgram& program,
                      const Initial& initial, const Visit& visit) {

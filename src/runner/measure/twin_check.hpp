@@ -25,10 +25,11 @@ struct Verdict {
   bool ok = false;
   /// The comparison that was made and its result, or the error and where it occurred.
   std::string detail;
-  /// The largest relative difference that any rank found; absent if no twin was compared.
+  /// The largest difference that any rank found, relative to the largest magnitude in the tensor;
+  /// absent if no twin was compared.
   std::optional<double> difference{};
-  /// The reason why the executor cannot play the programs, which is the same on all ranks; "" if it
-  /// can.
+  /// "" if the executor can play the programs. If it cannot on some rank, all ranks have a reason:
+  /// their own or, if they have none, that of another rank.
   std::string unsupported{};
   /// The GEMM algorithms that the executor chose for the twin.
   std::vector<results::GemmChoice> gemm_choices{};
@@ -39,12 +40,12 @@ struct Verdict {
 inline constexpr int twin_steps = 2;
 
 /// Returns the largest difference that is allowed between the twin and the reference, relative to
-/// the largest magnitude in the tensor. It is two to nine times the worst difference that was found
-/// on all meshes of 1, 4 and 8 ranks, with options that cover all code paths, on the host executor
-/// with emulated narrow types: f32 1.9e-5, tf32 1.1e-3, f16 4.7e-3, bf16 3.3e-2 (on 8 pipeline
-/// stages; half of that on 2), fp8 1.4e-1 (on 4 ranks). A missing update or all-reduce exceeds the
-/// tolerance in every precision, since changes of weights are compared, too; tests inject both
-/// errors.
+/// the largest magnitude in the tensor. It is two to nine times the worst difference that was
+/// measured: f32 1.9e-5, tf32 1.1e-3, f16 4.7e-3, bf16 3.3e-2 (on 8 pipeline stages; half of that
+/// on 2), fp8 1.4e-1 (on 4 ranks). These were measured on all meshes of 1, 4 and 8 ranks, with
+/// options that cover all code paths, on the host executor with emulated narrow types. A missing
+/// update or all-reduce exceeds the tolerance in every precision, since changes of weights are
+/// compared, too; tests inject both errors.
 [[nodiscard]] double tolerance(program::Precision precision);
 /// Returns the larger of two tolerances: for the type in which the twin computes, and for the type
 /// in which it communicates gradients.

@@ -24,7 +24,7 @@ constexpr std::size_t least_plays = 6, most_plays = 200;
 constexpr std::size_t calls_traced = 256;
 constexpr double most_traced = 0.3;  // largest share of the budget for traced passes
 constexpr double longest_wait = 4;   // the first six plays may take this many times the budget
-constexpr double cheap = 0.1;        // however small the budget is, they may take this many seconds
+constexpr double cheap = 0.1;        // seconds that the first six plays may take with any budget
 constexpr std::uint64_t most_repeats = 20;  // limit on how many late plays of a case are repeated
 
 class CasePlayer {
@@ -124,8 +124,8 @@ class CasePlayer {
     }
   }
 
-  /// Makes plays that do not count. The first sets up connections and loads code, the second shows
-  /// how long a pass takes.
+  /// Makes up to three plays that do not count. The first sets up connections and loads code, the
+  /// second shows how long a pass takes, and the third is as long as the plays that count.
   void warm_up() {
     pass_ = agree(play_once(executor::Trace::off, 1));
     record_.first_call = pass_ / static_cast<double>(case_.calls);
@@ -176,16 +176,16 @@ class CasePlayer {
     }
   }
 
-  /// True if enough passes have been traced. If single streams have result rows of their own, these
-  /// are as many as plays were timed; otherwise, as many as give enough calls for a high
+  /// True if enough passes have been traced. If single streams have result rows of their own, as
+  /// many passes are needed as plays were timed; otherwise, as many as give enough calls for a high
   /// percentile.
   [[nodiscard]] bool traced_enough(std::size_t passes, std::size_t calls) const {
     return is_apart() ? passes >= record_.plays.size() : calls >= calls_traced;
   }
   [[nodiscard]] bool is_apart() const { return what_.streams == Streams::apart; }
 
-  /// Traces passes, and stores the time of each call, which is from the first start to the last end
-  /// of the call's ops.
+  /// Traces passes, and stores the time of each call on the slowest rank. A call lasts from the
+  /// first start to the last end of its ops.
   void trace() {
     const double limit = elapsed_ + (is_apart() ? 1 : most_traced) * budget_;
     std::size_t calls = 0, passes = 0;

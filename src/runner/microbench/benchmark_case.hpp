@@ -43,15 +43,17 @@ struct StreamTime {
   bool operator==(const StreamTime&) const = default;
 };
 
-/// The record of a case on one rank.
+/// The record of a case on one rank. A play runs the section of the case `times` times in a row,
+/// and each of these runs is a pass. A pass makes Case::calls calls of what is measured.
 struct CaseRecord {
   CaseEnd end = CaseEnd::complete;  ///< unless it is complete, the other members have no meaning
   double first_call = 0;            ///< seconds of one call in the first pass, on the slowest rank
   std::uint64_t times = 1;          ///< passes in each play
   std::vector<double> plays{};      ///< seconds of each play on this rank
-  /// Late plays are those whose time includes launches on some rank (see PlayTime). repeated_plays:
-  /// the number of late plays that were repeated and left out. late_plays: the number of late plays
-  /// that are in `plays`, because the limit on repeats was reached.
+  /// A play is late if some rank did not launch its GPU work in time, so that the play's time
+  /// includes launches. repeated_plays: the number of late plays that were repeated and left out.
+  /// late_plays: the number of late plays that are in `plays`, because the limit on repeats was
+  /// reached.
   std::uint64_t repeated_plays = 0, late_plays = 0;
   std::vector<double> call_times{};  ///< seconds of each call in traced passes, on the slowest rank
   /// The times of each stream in each traced pass on this rank.
@@ -63,13 +65,13 @@ struct CaseRecord {
   std::vector<results::DeviceSeries> gpu{};  ///< samples of this rank's GPU, taken during the plays
 };
 
-/// Returns the number of passes in each play of a case, at least 1. `pass` is the time of one pass
-/// on the slowest rank. `one` is the case.
+/// Returns the number of passes in each play of the case `one`, at least 1, so that a play is long
+/// enough to be timed well. `pass` is the time of one pass on the slowest rank.
 [[nodiscard]] std::uint64_t passes_of_play(const workloads::Case& one, units::Seconds pass,
                                            const CaseLimits& limits);
 
-/// Tells if a case has result rows for single streams. apart: it has, so as many passes are traced
-/// as plays are timed. joined: it has none.
+/// Tells if a case has result rows for single streams. apart: it has, so as many passes should be
+/// traced as plays are timed, if the budget allows. joined: it has none.
 enum class Streams : std::uint8_t { joined, apart };
 
 /// The input of play_case() on this rank.
@@ -119,8 +121,8 @@ class Expectations {
 
  private:
   using Key = std::tuple<program::DType, std::vector<int>, program::Reduction>;
-  /// Returns two periods of the expected values. Any range of up to one period is thus contiguous,
-  /// wherever it begins.
+  /// Returns the bytes of the expected values, which repeat with a period. The table has two
+  /// periods, so that any range of up to one period is contiguous in it, wherever it begins.
   [[nodiscard]] const std::vector<std::byte>& table(const workloads::Expectation& expected);
 
   std::vector<program::Buffer> buffers_;

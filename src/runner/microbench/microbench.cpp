@@ -141,8 +141,8 @@ class BenchRun {
   }
 
   /// Returns the time for one case: the point's remaining time divided by the number of remaining
-  /// cases, but at least a fifth of what each case would get if all got the same. The number of
-  /// remaining cases is estimated: later batches are assumed to have as many cases as this one.
+  /// cases, but at least a fifth of the point's whole time divided by the number of all cases.
+  /// Later batches are assumed to have as many cases as this one.
   [[nodiscard]] units::Seconds budget(std::size_t next_case) const {
     const double spent = point_.active.all_max(units::to_seconds(comm::now() - begin_).value());
     const double total = point_.context.effort.max_time.value();
@@ -200,8 +200,10 @@ class BenchRun {
     return wrong;
   }
 
-  /// Plays the section that checks a case, and stores the result in the case's rows. If an injected
-  /// delay replaces multiplications by sleep, there are no results to check.
+  /// Checks a case whose results are compared only after all cases have been timed: plays the
+  /// section that makes inputs with known results, then the case, and compares. Stores the outcome
+  /// in the case's rows. If an injected delay replaces multiplications by sleep, there are no
+  /// results to check.
   void check_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     if (!one.check || point_.faults.gemm_rate > 0) return;
@@ -238,8 +240,8 @@ class BenchRun {
     }
   }
 
-  /// Sets the point's status and its verification from the rows, and from the wrong elements that
-  /// any rank found.
+  /// Sets the point's status and verification from its rows, and from the wrong elements that any
+  /// rank has found. Collective over the point and its copies.
   void conclude() {
     session_.reset();
     if (data_.status == PointStatus::failed) return;

@@ -89,8 +89,8 @@ program::ProgramSet exchange_program(std::uint64_t bytes) {
   return workloads::alike(pair, builder.finish());
 }
 
-/// Returns the seconds of a play. nullopt if this rank has no session, which means that it has
-/// nothing to play now, or if its partner does not answer; the session is then ended.
+/// Returns the seconds of a play. Returns nullopt if this rank has no session, because it has
+/// nothing to play now, or if its partner does not answer; in this case `session` becomes null.
 std::optional<double> play(executor::SessionPtr& session, program::Section section,
                            std::uint32_t times) {
   if (!session) return std::nullopt;
@@ -104,17 +104,17 @@ std::optional<double> play(executor::SessionPtr& session, program::Section secti
   }
 }
 
-/// Returns the seconds of a pass that is preceded by setup and a first pass, in which ranks connect
-/// and memory pages are mapped.
+/// Plays setup and two passes, and returns the seconds of the second pass; nullopt as for play().
+/// In the first pass ranks connect, and memory pages are mapped.
 std::optional<double> first_pass(executor::SessionPtr& session) {
   static_cast<void>(play(session, program::Section::setup, 1));
   static_cast<void>(play(session, program::Section::step, 1));
   return play(session, program::Section::step, 1);
 }
 
-/// Returns the seconds of a pass: the least of several plays. nullopt if there is no session or the
-/// partner does not answer. `slowest`, the time of a pass on the slowest rank, determines the
-/// number of passes in a play, so it must be the same on all ranks.
+/// Returns the seconds of a pass in the fastest of several plays; nullopt as for play(). `slowest`
+/// is the time of a pass on the slowest rank. The number of passes in a play follows from it, so it
+/// must be the same on all ranks.
 std::optional<double> least_pass(executor::SessionPtr& session, double slowest) {
   const auto passes = static_cast<std::uint32_t>(
       std::clamp(stretch.value() / std::max(slowest, 1e-9), 1.0, double{most_passes}));
@@ -127,8 +127,8 @@ std::optional<double> least_pass(executor::SessionPtr& session, double slowest) 
   return least / passes;
 }
 
-/// Plays programs of increasing size, and returns this rank's rate. All functions are collective
-/// over the world.
+/// Plays programs of increasing size, and returns this rank's rate. rate() is collective over the
+/// world.
 class Sniffer {
  public:
   Sniffer(executor::Executor& executor, const comm::Communicator& world)

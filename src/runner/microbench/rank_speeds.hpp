@@ -13,9 +13,9 @@
 #include "program/program.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Measures how fast each rank computes and communicates. Preflight does so in the sniff test
-/// before a run, since a node can be slow although all facts about it are right. Workloads that
-/// divide work by the speed of ranks do so, too.
+/// Measures how fast each rank computes and communicates. There are two uses: the sniff test of
+/// preflight, which is made before a run, since a node can be slow although all facts about it are
+/// right; and the option partition=proportional, which divides work by the speeds of ranks.
 namespace isoscale::runner::microbench {
 
 /// The partner of each rank in exchanges that take place at the same time; -1 = the rank has none.
@@ -25,7 +25,7 @@ using Partners = std::vector<int>;
 /// phase they are neighbours on a node: the ranks with local numbers 0 and 1, 2 and 3, ... In the
 /// second phase they have the same local number on two nodes: nodes 0 and 1, 2 and 3, ... If the
 /// number of nodes is odd, a third phase pairs the last node with the first. A rank without a
-/// partner takes no part in the phase. A pure function.
+/// partner takes no part in the phase, and a phase without any pair is left out. A pure function.
 [[nodiscard]] std::vector<Partners> sniff_phases(std::span<const int> node_of_rank);
 
 /// The results of the sniff test on this rank.
@@ -46,8 +46,8 @@ struct Sniffed {
 /// partition=proportional is set and there are several replicas.
 [[nodiscard]] bool partitions_by_speed(const workloads::Request& request);
 
-/// Returns a program for all ranks that consists of one multiplication: of all those in any rank's
-/// step, the one with the most FLOP. Throws base::Error if there is no multiplication.
+/// Returns programs in which every rank makes the same single multiplication. It is the one with
+/// the most FLOP of all multiplications in the steps of `set`. Throws base::Error if there is none.
 [[nodiscard]] program::ProgramSet largest_multiplication(const program::ProgramSet& set);
 
 /// Collective over the point: all ranks play `set` at the same time. Returns the FLOP/s of each

@@ -270,7 +270,8 @@ void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least,
 std::string reason_of_failed(std::span<const RowData> rows) {
   std::string reason;
   std::size_t more = 0;
-  double slowest = 0;  // the text names the slowest row; a row without an answer counts as slowest
+  double slowest = 0;  // bytes per second of the row whose reason is returned; 0 for one without
+                       // times, such as a row in which a rank did not answer
   for (const RowData& row : rows) {
     if (row.status != PointStatus::failed) continue;
     const auto bandwidth = median_bandwidth(row);

@@ -71,8 +71,8 @@ namespace isoscale::runner::microbench {
                                       std::string reason = "");
 
 /// Returns a result row with the times of its ranks, or of one stream if the row is about a stream,
-/// and with the number of wrong elements. `reports` are indexed by rank of the point; `record` has
-/// what is the same on all ranks.
+/// and with the number of wrong elements. `reports` are indexed by rank of the point. `record` is
+/// that of this rank; only members that are the same on all ranks are used.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one,
                                       const CaseRecord& record,
                                       std::span<const RankReport> reports);
@@ -91,11 +91,12 @@ class LinkClasses {
  public:
   explicit LinkClasses(std::span<const results::RankFacts> facts);
 
-  /// Returns the class of the link between two ranks of the launch. On the same node it is "same
-  /// node, NVLink" or "same node, PCIe" or, if the link between their GPUs is unknown, "same node".
-  /// On two nodes it is "other node, NVLink domain" if their GPUs are in the same clique of an
-  /// NVLink domain, "other node, same rail" if their GPUs have the same place on their nodes, else
-  /// "other node".
+  /// Returns the class of the link between two ranks of the launch:
+  /// - on the same node, "same node, NVLink" or "same node, PCIe"; "same node" if they share a GPU,
+  ///   or if the link between their GPUs is unknown
+  /// - on two nodes, "other node, NVLink domain" if their GPUs are in the same clique of an NVLink
+  ///   domain, "other node, same rail" if their GPUs have the same place among the GPUs that are
+  ///   used on their nodes, else "other node"
   [[nodiscard]] std::string of_pair(int a, int b) const;
   /// Returns the class of a group of ranks that communicate: "one node" or "several nodes".
   [[nodiscard]] std::string of_group(std::span<const int> ranks) const;
@@ -119,8 +120,8 @@ using RankNames = std::vector<std::string>;
 [[nodiscard]] std::string rank_name(int world_rank, const std::string& host);
 
 /// Returns the bandwidth of a row of the workload p2p: the bytes of a call divided by the time of a
-/// call on the slowest rank, for which the median over all plays is taken. Absent if the row has no
-/// times.
+/// call. This time is the median over all plays of the time on the slowest rank. Absent if the row
+/// has no times.
 [[nodiscard]] std::optional<units::BytesPerSecond> median_bandwidth(const results::RowData& row);
 
 /// Fails each row of the workload p2p with traffic in one direction whose median bandwidth is below
@@ -128,7 +129,8 @@ using RankNames = std::vector<std::string>;
 void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond least,
                      const RankNames& names);
 
-/// Returns the reason of the slowest failed row, and how many other rows failed; "" if none failed.
+/// Returns the reason of the failed row with the least bandwidth, and how many other rows failed;
+/// "" if none failed.
 [[nodiscard]] std::string reason_of_failed(std::span<const results::RowData> rows);
 
 }  // namespace isoscale::runner::microbench

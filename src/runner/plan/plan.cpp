@@ -121,8 +121,8 @@ int fewest_on_a_node(const Site& site) {
   return std::ranges::min_element(ranks, {}, [](const auto& node) { return node.second; })->second;
 }
 
-/// All meshes of a curve have the extents in `fixed`; the other axes grow with the rank count.
-/// Returns why there is no such mesh of `count` ranks; "" if there is one.
+/// Returns why no mesh of `count` ranks has the extents in `fixed`; "" if there is one. All meshes
+/// of a curve have these extents, and the other axes grow with the rank count.
 std::string curve_problem(mesh::Request fixed, int count) {
   std::erase_if(fixed, [](const auto& axis) { return axis.second == 1; });
   int product = 1;

@@ -19,8 +19,9 @@
 /// devices) determine them.
 namespace isoscale::runner::plan {
 
-/// The work of the busiest rank of a point, from which the point's time is estimated. For a
-/// micro-benchmark it is the sum over all cases, with each case played once.
+/// The work from which the time of a point is estimated. Each number is that of the rank that has
+/// most of it. For a micro-benchmark, FLOP and sent bytes are sums over all its cases, with each
+/// case played once.
 struct Load {
   double flop = 0;                  ///< FLOP of one step
   units::Bytes sent{0}, memory{0};  ///< bytes that the rank sends in one step; memory that it uses
@@ -42,7 +43,7 @@ struct PlannedPoint {
   std::string skip_reason;       ///< the reason why it is not measured; "" if it is
   /// The needed and the free memory if the point does not fit: "661 GiB of 23.5 GiB"; else "".
   std::string misfit{};
-  // The members below describe the point's programs for --dry-run. They are absent if the point was
+  // The members below describe the point's programs. They are absent or empty if the point was
   // skipped before its programs were built.
   std::optional<double> flop_per_step{};          ///< FLOP of one step, over all ranks
   std::optional<units::Bytes> memory_per_rank{};  ///< memory of the rank that needs most
@@ -58,20 +59,22 @@ struct PlannedPoint {
   std::vector<std::string> injections{};  ///< texts of the injected faults that affect the point
 };
 
-/// True if the work of the point depends on a model, as that of most micro-benchmarks does not.
+/// True if the work of the point depends on a model. That of most micro-benchmarks does not.
 [[nodiscard]] bool uses_model(const PlannedPoint& point);
 
 struct Plan {
   std::vector<PlannedPoint> points;
 };
 
-/// Returns the points in the order in which they are measured. If a workload cannot use a rank
-/// count, base::UsageError is thrown if the user named the count, and the point is skipped if the
-/// program chose it. base::UsageError is also thrown for a precision that the executor lacks, for
-/// more ranks than the launch has, if no point is left to measure, and if the ranks that play on
-/// some node, copies of the point included, need more memory than is free there. If the free memory
-/// was read on this machine but the plan is for other nodes, a point that does not fit is only
-/// marked and stays in the plan. `config` must outlive the plan.
+/// Returns the points of all experiments, those of an experiment by ascending rank count.
+/// A point is impossible if its workload cannot use the rank count, or if the ranks that play on
+/// some node, copies of the point included, need more memory than is free there. For an impossible
+/// point, base::UsageError is thrown if the user named the rank counts and no suite; otherwise the
+/// point is skipped. If the free memory was read on this machine but the plan is for other nodes, a
+/// point that does not fit is only marked (PlannedPoint::misfit) and stays in the plan.
+/// base::UsageError is also thrown if the executor lacks a precision, if a workload is only for
+/// another device or lacks an axis of the mesh, if a rank or rank count is named that the launch
+/// does not have, and if no point is left to measure. `config` must outlive the plan.
 [[nodiscard]] Plan make_plan(const settings::RunConfig& config, const Site& site);
 
 /// Returns the facts of each program of a set. They are in the order of programs, not of ranks;
@@ -79,9 +82,10 @@ struct Plan {
 /// program, and it takes a while to analyse a program of a large model.
 [[nodiscard]] std::vector<program::Facts> facts_of_programs(const program::ProgramSet& set);
 
-/// Builds the programs of a point. Stores in the point their work, memory and traffic, and which
-/// injected faults affect it. Throws base::UsageError if the programs do not fit into the memory of
-/// `site`.
+/// Builds the programs of a point. Stores in the point their work, memory and traffic, which
+/// injected faults affect it, and a skip reason if it needs symmetric memory that cannot be used.
+/// Throws base::UsageError if the programs do not fit into the memory of `site`, unless a point
+/// that does not fit is only marked (see make_plan()).
 void add_program_needs(PlannedPoint& point, const settings::RunConfig& config, const Site& site);
 
 /// The role of a rank of the launch while a point is measured.
@@ -100,12 +104,13 @@ struct RankRole {
 /// If the site has GPUs and the suite has its own work for GPUs (settings::GpuWork), returns
 /// `asked` with this work in place of its model, type and options; otherwise returns `asked`
 /// unchanged. The second value is a line for the user that names the chosen model and the reason;
-/// "" if none was chosen. GpuWork lists several models. The chosen one is the first that meets two
-/// conditions, or the last if none does: a dp program of it fits into the memory of one GPU; and a
-/// step on one GPU, with a batch of at least one sample for every rank, takes at most
-/// GpuWork::longest_step at Site::half_precision_rate. The batch is then the largest power of two
-/// with which a step takes no longer. The type is f16 if the GPUs lack bf16. The result is the same
-/// on every rank.
+/// "" if none was chosen. GpuWork lists several models. The chosen one is the first that meets both
+/// of these conditions, or the last if none does:
+/// - a dp program of it fits into the memory of one GPU
+/// - a step on one GPU, with at least one sample for every rank of the launch, takes at most
+///   GpuWork::longest_step at Site::half_precision_rate
+/// The batch is the largest power of two with which a step takes no longer than that. The type is
+/// f16 if the GPUs lack bf16. The result is the same on every rank.
 [[nodiscard]] std::pair<settings::RunConfig, std::string> with_gpu_work(
     const settings::RunConfig& asked, const Site& site);
 

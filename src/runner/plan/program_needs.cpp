@@ -31,8 +31,9 @@ using program::Role;
 using MemoryNeed = std::array<units::Bytes, program::space_count>;
 
 /// Returns the memory that the executor allocates for a program and for the sections that checks
-/// add to it (`added`; absent if there are none). On the host it is exact, with staging memory (for
-/// copies that MPI needs). On another device the work space of libraries is missing.
+/// add to it (`added`; absent if there are none). On the host the result is exact and includes
+/// staging memory, for copies that MPI needs. On another device it does not include the work space
+/// of libraries.
 MemoryNeed memory_need(const program::RankProgram& program, const mesh::Shape& mesh,
                        std::optional<program::AddedSections> added, std::string_view device_name) {
   const auto arenas = added ? program::arenas_with(*added, program, mesh) : program.arena_bytes;
@@ -75,8 +76,8 @@ units::Bytes states_of(const program::Facts& facts) {
   return sum;
 }
 
-/// Returns the bytes of weights and optimizer states that the program keeps in host memory while it
-/// does not use them.
+/// Returns the bytes of weights and optimizer states that the program keeps outside device memory
+/// while it does not use them.
 units::Bytes offloaded(const program::RankProgram& program) {
   std::uint64_t bytes = 0;
   for (const program::Buffer& buffer : program.buffers) {
@@ -88,11 +89,11 @@ units::Bytes offloaded(const program::RankProgram& program) {
   return units::Bytes{bytes};
 }
 
-/// Returns a remark for the plan if the point shards weights and optimizer states or keeps them in
-/// host memory: "zero=2 keeps 1.2 GiB of 4.8 GiB of states a rank"; "" if it does neither. The rank
-/// meant is the one that would have the most states without sharding. The first number is taken
-/// from the facts of its program, the second from the formula for zero=0. `facts` has one entry for
-/// each program of the set.
+/// Returns a remark for the plan if the point shards its states (weights, gradients and optimizer
+/// states) or keeps some in host memory: "zero=2 keeps 1.2 GiB of 4.8 GiB of states a rank"; "" if
+/// it does neither. The numbers are those of the rank that would have the most states without
+/// sharding: the first is taken from the facts of its program, the second from the formula for
+/// zero=0. `facts` has one entry for each program of the set.
 std::string state_note(const workloads::Workload& workload, const workloads::Request& request,
                        const program::ProgramSet& set, std::span<const program::Facts> facts) {
   const auto key = [](const workloads::OptionSpec& spec) { return spec.key == "zero"; };
@@ -137,8 +138,8 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
     if (roles[rank].replica < 0) continue;
     const units::Bytes bytes = need_of_position[static_cast<std::size_t>(roles[rank].position)];
     Need& need = of_node[site.node_of_rank[rank]];
-    // If it is unknown which ranks share a node, the need of each rank alone is compared with the
-    // memory of a node; otherwise the needs of all ranks on the node are added up.
+    // The needs of all ranks on a node are added up if they share its memory. If each rank has a
+    // GPU, or if it is unknown which ranks share a node, the largest need of a single rank counts.
     const bool shared =
         site.memory_pool == executor::MemoryPool::node && site.nodes == Nodes::known;
     need.bytes = shared ? need.bytes + bytes : std::max(need.bytes, bytes);

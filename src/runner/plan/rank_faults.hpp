@@ -20,11 +20,12 @@ namespace isoscale::runner::plan {
 /// ranks.
 void require_ranks(std::span<const settings::Injection> injections, int ranks);
 
-/// True if an injection changes anything in a point. `set` holds all or some of the point's
-/// programs. A slow or stuck rank affects the rank's GEMMs, a delay the GEMMs of all ranks, a slow
-/// link the communication between its two ranks, and jitter all compute ops. A clock error and
-/// flipped bits affect all points in which their rank plays. Micro-benchmarks are an exception:
-/// they compare no times of different ranks, and they have no soak, in which bits could be flipped.
+/// True if an injection changes anything in a point. `set` has the programs of the point or, for a
+/// micro-benchmark, those of one of its sessions. A slow or stuck rank affects the rank's GEMMs, a
+/// delay the GEMMs of all ranks, a slow link the communication between its two ranks, and jitter
+/// all compute ops. A clock error and flipped bits affect all points in which their rank plays,
+/// except for micro-benchmarks: these compare no times of different ranks, and have no soak, in
+/// which bits could be flipped.
 [[nodiscard]] bool touches(const settings::Injection& injection, const PlannedPoint& point,
                            const program::ProgramSet& set);
 

@@ -95,7 +95,7 @@ std::vector<Curve> curves_of(const Plan& plan) {
   return curves;
 }
 
-/// True if the curve shows how a workload scales, which those of micro-benchmarks do not.
+/// True if the curve shows how a workload scales. The curves of micro-benchmarks do not.
 bool scales(const Curve& curve) {
   return !workloads::find_workload(curve.experiment->workload).is_bench();
 }
@@ -103,10 +103,10 @@ bool scales(const Curve& curve) {
 /// This share of the budget is kept for what a run writes at its end.
 constexpr double share_of_end = 0.02;
 
-/// Returns the loop time to give to all `points` so that together they take no longer than `left`.
-/// The loop of a point takes this time, but never less than its `least` or more than its `most`. So
-/// extra time first lengthens the shortest loops. If the points take `left` or longer even with
-/// their `least` loops, no loop is lengthened.
+/// Returns the one loop time to give to all `points`, so that together they take no longer than
+/// `left`. The loop of a point takes this time, but never less than its `least` or more than its
+/// `most`. So extra time first lengthens the shortest loops. If the points take `left` or longer
+/// even with their `least` loops, the result is the smallest `least`, which lengthens no loop.
 units::Seconds common_loop(std::span<const PointTime> points, units::Seconds left) {
   std::vector<units::Seconds> levels;
   for (const PointTime& point : points) levels.insert(levels.end(), {point.least, point.most});
@@ -133,9 +133,9 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
   return levels.back();
 }
 
-/// Returns the time that a point took divided by its estimated time. If it took less, its loop may
-/// only have ended early. So the time is then divided by the estimate with the shortest loop, and
-/// the result is at most 1.
+/// Returns the time that a point took divided by its estimated time. If it took less than
+/// estimated, the reason may be that its loop ended early, and not that the point is fast. So the
+/// time is then divided by the estimate with the shortest loop, and the result is at most 1.
 double pace(const PointTime& thought, units::Seconds loop, units::Seconds time) {
   const units::Seconds whole = total(thought, loop);
   if (time >= whole) return time / whole;

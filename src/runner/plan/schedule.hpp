@@ -57,11 +57,12 @@ struct PointTime {
 ///   loop          likely = loop_time(s), least = 13 x s or likely if that is less,
 ///                 most = --max-time or likely if that is more
 ///   after         solo_plays() x s
-/// For a micro-benchmark, s is the time of all cases together. Its likely loop is 2 x s, plus 0.01
-/// seconds for each case, plus the timed plays, which take 6 x s, limited to between 0.3 and 0.5 of
-/// --max-time. Traced plays lengthen the loop by 3/10 (PointTime::stretch). A point that is skipped
-/// takes no time. The rates for each device ("host", "cuda") and precision are in schedule.cpp and
-/// docs/experiments.md.
+/// For a micro-benchmark, s is the time of all cases together. Its likely loop is 2 x s for
+/// warm-up, plus 0.01 seconds for each case, plus the timed plays, which take 6 x s, limited to
+/// between 0.3 and 0.5 of --max-time. Its least loop is the same without these limits, or likely if
+/// that is less. Traced plays lengthen the loop by 3/10 (PointTime::stretch). A point that is
+/// skipped takes no time. The rates for each device ("host", "cuda") and precision are in
+/// schedule.cpp and docs/experiments.md.
 [[nodiscard]] PointTime estimate(const PlannedPoint& point, const settings::RunConfig& config,
                                  std::string_view device);
 
@@ -70,13 +71,16 @@ struct PointTime {
 [[nodiscard]] std::vector<std::size_t> ends_then_middles(std::size_t count);
 
 /// Returns the indices of all points of the plan, the most important ones first, for a run that may
-/// not have time for all. Points that are skipped anyway come first, since they take no time.
-/// Within an experiment the order is: the smallest rank count (the baseline), the largest, then the
-/// middle of each gap. Of the whole plan, the baseline and the largest count of the first curve
-/// come first, so that there is a curve even if calibrations take long. The smallest and the
-/// largest count of every calibration follow, since they give the highest rates to which others are
-/// compared. Then the experiments take turns, one point each; an experiment that already has more
-/// points than others waits for them.
+/// not have time for all. They come in this order:
+/// - the points that are skipped anyway, since they take no time
+/// - the smallest rank count (the baseline) and the largest of the first experiment that shows how
+///   a workload scales, so that there is a curve even if calibrations take long
+/// - the smallest and the largest rank count of every experiment with the workload calibrate, since
+///   they give the highest rates, to which others are compared
+/// - all others: the experiments take turns, one point each, and an experiment that already has
+///   more points than others waits for them
+/// Within an experiment the order is always: the smallest rank count, the largest, then the middle
+/// of each gap.
 [[nodiscard]] std::vector<int> most_telling_first(const Plan& plan);
 
 /// The reason that is stored for a point which was not measured because the budget was used up;
@@ -96,10 +100,11 @@ struct Portion {
 };
 
 /// Chooses the next point to measure in the time `left`, and the length of its loop; absent if no
-/// point fits. Points are admitted in the given order if there is time for them with their shortest
-/// loop. If there is not, later points that are short enough are still admitted. The time that
-/// remains is added to the loops of all admitted points: these become equally long, but none longer
-/// than its `most`. The result is the first admitted point.
+/// point fits. In the given order, each point is admitted for which there is still time with its
+/// shortest loop; a later, shorter point may thus be admitted after one for which the time does not
+/// suffice. The time that remains is added to the loops of all admitted points: these become
+/// equally long, as far as the `least` and `most` of each allow. The result is the first admitted
+/// point.
 [[nodiscard]] std::optional<Portion> next_portion(std::span<const PointTime> points,
                                                   units::Seconds left);
 

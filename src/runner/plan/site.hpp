@@ -49,13 +49,13 @@ struct Site {
   Nodes nodes = Nodes::known;
 };
 
-/// Collective: returns the facts of all ranks, by rank, on every rank.
+/// Collective: returns on every rank the facts about the machines of all ranks, by rank.
 [[nodiscard]] std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world);
 
 /// True if some of these ranks must share a core. This is so if they cannot each have their own
-/// core among the physical cores that they are bound to. It is also so if a node has more ranks
-/// than physical cores, or more ranks than CPUs that a control group allows. Facts that are unknown
-/// are ignored. `ranks` are indices into `facts` and `node_of_rank`.
+/// core among the physical cores that they are bound to, if more of them are on a node than it has
+/// physical cores, or if more of them are on a node than the CPUs that a control group allows
+/// there. Facts that are unknown are ignored. `ranks` are indices into `facts` and `node_of_rank`.
 [[nodiscard]] bool share_cores(std::span<const int> ranks,
                                std::span<const machine::MachineFacts> facts,
                                std::span<const int> node_of_rank);
@@ -64,14 +64,16 @@ struct Site {
 [[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Description& device,
                              std::span<const machine::MachineFacts> facts);
 
-/// Returns the site for which the plan of `config` is made. It is `site`, with more ranks if the
-/// plan needs more than were started. --ranks-per-node then says how many ranks share a node;
-/// without this option it is unknown which do. Nodes that do not exist here are assumed to have as
-/// much memory as the started node that has least.
+/// Returns the site for which the plan of `config` is made. It is `site` itself, unless the plan
+/// needs more ranks than were started, or --ranks-per-node is given. Then it has at least as many
+/// as the plan needs, and --ranks-per-node says how many of them share a node; without this option
+/// it is unknown which ranks share one. All its nodes are assumed to have as much memory as the
+/// started node that has least.
 [[nodiscard]] Site planned_site(Site site, const settings::RunConfig& config);
 
 /// Returns the FLOP/s that a GPU is expected to reach in bf16 or f16: about half of the peak for
-/// dense matrices in its data sheet. `compute_capability` is 90 for 9.0; absent: unknown.
+/// dense matrices in its data sheet. `compute_capability` is 90 for 9.0; if it is absent, that of a
+/// small GPU is returned.
 [[nodiscard]] double half_precision_rate(std::optional<int> compute_capability);
 
 }  // namespace isoscale::runner::plan

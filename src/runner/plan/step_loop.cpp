@@ -45,11 +45,12 @@ constexpr double share_of_pairs = 0.5;
 // If not even the shortest blocks allow least_pairs pairs, there are fewer pairs: as many as fit
 // into this share of the time that is left.
 constexpr double share_of_few = 0.25;
-// After the first pairs, number of untraced blocks between two pairs.
+// Number of untraced blocks between two pairs, after the first least_pairs pairs.
 constexpr int alone_between_pairs = 3;
-// Least number of counted steps in a block outside a pair, so that dropping one costs little.
+// Least number of counted steps in a block outside a pair, so that dropping the first step of the
+// block, which does not count, costs little.
 constexpr std::size_t least_alone = 6;
-// Least number of counted steps in a traced block, unless fewer are wanted in all.
+// Least number of counted steps in a traced block, unless Effort::trace_steps is smaller.
 constexpr std::size_t least_traced = 2;
 constexpr double shortest_step = 1e-9;  // seconds; avoids division by zero
 

@@ -47,8 +47,8 @@ class StopRule {
 
   /// Returns the number of samples at which the next look is due.
   [[nodiscard]] std::size_t next_look() const { return next_look_; }
-  /// True if there are enough samples for the next look. It is never true for the last look that
-  /// was planned, which is made when time is up.
+  /// True if there are enough samples for the next look. For the last look that was planned it is
+  /// always false, since this look is made when time is up.
   [[nodiscard]] bool is_due(std::size_t samples) const {
     return samples >= next_look_ && made_ + 1 < planned_;
   }
@@ -75,11 +75,15 @@ class StopRule {
 /// no change. Changes smaller than `smallest` (relative) are ignored.
 using LastChange = std::function<std::size_t(std::span<const double>, double smallest)>;
 
-/// Decides when warm-up is over. Warm-up has at least 3 steps, and lasts at least a tenth of
-/// max_time, or half a second if that is less. It ends when the last change of level is followed by
-/// at least 16 steps and by at least half as many steps as precede it. In any case it ends after
-/// three tenths of max_time, or after one tenth if there are fewer than 16 steps by then. Ranks
-/// with the same step times make the same decisions.
+/// Decides when warm-up is over. Warm-up lasts at least a tenth of max_time, or half a second if
+/// that is less, and has at least 3 steps unless these take three tenths of max_time. Then it ends
+/// as soon as one of these is true:
+/// - at least 16 steps were played, and their times show no change of level
+/// - the last change of level is followed by at least 16 steps, and by at least half as many steps
+///   as precede it
+/// - one tenth of max_time is over, and there are fewer than 16 steps
+/// - three tenths of max_time are over
+/// Ranks with the same step times make the same decisions.
 class WarmUp {
  public:
   /// Changes of level that are smaller than `smallest` (relative) are ignored; if `last_change` is
@@ -156,8 +160,8 @@ struct BlockPlan {
 /// equal length come next; which of the two is first alternates. There are six pairs before the
 /// first look (interim analysis), then one pair for every three untraced blocks. If six pairs would
 /// take more than half of the time, there are fewer, and none after the first look. However short
-/// the time is, at least one step counts and two are traced. Ranks with the same times get the same
-/// blocks.
+/// the time is, at least one untraced step counts and, with tracing, at least two steps are traced.
+/// Ranks with the same times get the same blocks.
 class StepLoop {
  public:
   /// `effort` must outlive the loop.

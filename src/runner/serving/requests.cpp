@@ -21,16 +21,16 @@
 namespace isoscale::runner::serving {
 namespace {
 
-/// A message is sent to a box (number) of the receiver's queue. There is a box for each role:
-/// dispatcher, leader and follower.
+/// A message is sent to a box of the receiver's queue, which is given by its number. There is a box
+/// for each role: dispatcher, leader and follower.
 constexpr int dispatcher_box = 0, leader_box = 1, follower_box = 2;
 
 enum class Kind : std::int64_t {
-  request,  ///< to a leader: answer a request, with this number of tokens
+  request,  ///< to a leader: answer a request with Message::tokens tokens
   end,      ///< to a leader or a follower: there are no more requests
   answer,   ///< to the dispatcher: a request is answered; the sender is the replica's leader
   failed,   ///< to the dispatcher: the sender has failed; a vote after the trial tells the reason
-  batch     ///< to a follower: play a batch of this size, for this number of tokens
+  batch     ///< to a follower: play a batch of the size Message::size, for Message::tokens tokens
 };
 
 /// A message between the dispatcher, the leaders of replicas and their followers. Its bytes are
@@ -59,8 +59,8 @@ Message read(const comm::Message& envelope) {
   return message;
 }
 
-/// first_nap: the longest sleep of the dispatcher between two checks for messages. head_start: time
-/// from the call of the dispatcher to the time 0 of the trial's arrivals.
+/// first_nap: the longest sleep of the dispatcher between two checks for messages. head_start: the
+/// time from the start of the dispatcher to the time 0 from which the arrivals of requests count.
 constexpr units::Seconds first_nap{50e-6}, head_start{1e-3};
 
 class Dispatcher {
@@ -318,8 +318,8 @@ class Leader {
   bool ended_ = false, is_playing_ = false;
 };
 
-/// Returns the median times of a few plays for batches of size number `size`. The programs must
-/// have been played once before.
+/// Returns the median times of a few plays for batches of the size part.sizes[size]. The programs
+/// must have been played once before.
 Pace pace_of(const ReplicaPart& part, std::size_t size) {
   constexpr std::size_t plays = 5;
   const auto median = [&](std::uint64_t token) {

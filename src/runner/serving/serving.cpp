@@ -33,15 +33,16 @@ using workloads::serve::Setting;
 using workloads::serve::Summary;
 
 constexpr double no_rate = 0;  // broadcast in place of a rate when there are no more trials
-// A trial fails after this many seconds without an answer, or after more, see patient_batches.
+// A trial fails if no answer comes within the longer of two times: least_patience seconds, and the
+// time of patient_batches batches.
 constexpr double least_patience = 60;
-constexpr double patient_batches = 50;  // this time is at least that of so many batches
+constexpr double patient_batches = 50;
 // A trial has at least this many requests, unless the user asks for fewer.
 constexpr std::uint64_t least_requests = 20;
 // If several rates are tried, a trial gets this share of the point's time.
 constexpr double trial_share = 0.2;
 
-/// The result of a trial: requests were sent at one rate.
+/// The result of a trial, in which requests were sent at one rate.
 struct TrialResult {
   double rate = 0;  ///< requests per second that were sent (the offered rate)
   std::vector<Outcome> outcomes{};
@@ -260,8 +261,8 @@ class ServeRun {
     return static_cast<double>(setting_.max_batch) * request_.mesh.dp / std::max(batch, 1e-9);
   }
 
-  /// Returns the requests of a trial at this rate, and its limits. All ranks compute the same,
-  /// since they only use values that are the same on all ranks.
+  /// Returns a trial at this rate: its requests, the leaders of the replicas, and the longest wait.
+  /// All ranks compute the same trial, since they only use values that are the same on all ranks.
   [[nodiscard]] Trial trial_at(double rate) const {
     const double share = setting_.rate ? 1 : trial_share;
     const double seconds = share * point_.context.effort.max_time.value();
@@ -288,7 +289,8 @@ class ServeRun {
 
   /// Collective over the point: serves the requests of several trials, one after another, each at a
   /// rate that rank 0 chooses. Ends when rank 0 has no further rate, or when a rank fails. Returns
-  /// the problem of the failed rank; "" if none failed.
+  /// "" if none failed; otherwise every rank returns its own problem or, if it has none, a text
+  /// that says that another rank has failed.
   std::string run_trials() {
     std::optional<RateSearch> search;
     if (!setting_.rate) search.emplace(capacity() / 2);

@@ -24,9 +24,9 @@ namespace isoscale::runner::serving {
 /// Collective over `point.active`: serves requests with the replicas of a point. Requests arrive at
 /// the rate that the user gives. If none is given, several rates are tried, one after another, to
 /// find the highest rate that the replicas sustain. The results are rows: one for each rate, one
-/// for each replica at each rate, and one for each of the first 1000 requests, at the given rate or
-/// at the highest that was sustained. The point fails unless every request was answered exactly
-/// once.
+/// for each replica at each rate, and one for each of the first 1000 requests at one of the rates:
+/// the given one, or the highest that was sustained, or the last if none was sustained. The point
+/// fails unless every request was answered exactly once.
 void run_serve(const measure::MeasuredPoint& point);
 
 /// One trial: the requests to serve, and the replicas that serve them. It is the same on all ranks
@@ -71,7 +71,7 @@ struct ReplicaPart {
   /// Queue for messages between the ranks of the replica; its rank 0 is the leader.
   const comm::MessageQueue& replica;
   int ranks = 1;  ///< number of ranks of the replica
-  /// Batch sizes, ascending, as workloads::serve::sizes_of() returns them.
+  /// The sizes of batches for which the replica has programs, ascending.
   std::vector<std::uint64_t> sizes;
   std::uint64_t output = 1;             ///< number of tokens in the longest answer
   watch::Activity* activity = nullptr;  ///< notes when this rank is idle; may be null

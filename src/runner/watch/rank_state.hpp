@@ -29,8 +29,8 @@ struct CallNumber {
   auto operator<=>(const CallNumber&) const = default;
 };
 
-/// A communicator: its name, such as "dp on compute, ranks 0 2", and its ranks, which are ranks of
-/// the launch.
+/// A communicator: its name, such as "dp on compute, ranks 0 2", where "compute" is the stream, and
+/// its ranks. All ranks are those of the launch.
 struct Group {
   std::string name{};        ///< the same on all its members; no other communicator has it
   std::vector<int> ranks{};  ///< ascending
@@ -84,14 +84,16 @@ struct CallMap {
 };
 
 /// Adds to `state` how many calls a rank has made on each communicator, and which ops its streams
-/// are in. A collective's communicator is named by its axes, its stream and its ranks; for
-/// messages, an axis and two partners count as a communicator and give its name.
+/// are in. A collective's communicator is named by its axes, its stream and its ranks. For
+/// messages, two ranks that exchange them along an axis count as a communicator, named by the axis
+/// and the ranks.
 void describe_calls(const CallMap& map, const executor::Whereabouts& at, RankState& state);
 
 /// Returns an op as text: "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0".
 [[nodiscard]] std::string op_text(const program::OutlineOp& op, const mesh::Shape& mesh);
 
-/// Returns the list of ranks that base::ranges_of() has turned into `ranges`.
+/// Returns all ranks that are in `ranges`. This is the inverse of base::ranges_of(), which divides
+/// a list of ranks into ranges.
 [[nodiscard]] std::vector<int> ranks_of(std::span<const base::Range> ranges);
 
 }  // namespace isoscale::runner::watch

@@ -53,8 +53,8 @@ bool has_arrived(const StateOfRank& states, int rank, const Arrival& at) {
   return call && *call >= at.call;
 }
 
-/// Returns the calls in which ranks wait for members that have not arrived, in the order of
-/// communicators and call numbers.
+/// Returns the calls in which ranks wait for members that have not arrived, sorted by call number.
+/// Calls of the same number are sorted by the name of their communicator.
 std::vector<PendingCall> pending_calls(const StateOfRank& states) {
   std::map<std::pair<std::string, CallNumber>, PendingCall> found;
   for (const auto& [rank, state] : states) {
@@ -92,8 +92,8 @@ std::vector<int> list(const std::set<int>& ranks) { return {ranks.begin(), ranks
 
 enum Box : int { question, answer, finding };
 
-/// Time limits, counted from the begin of a poll: for the answers of ranks, and for the leader's
-/// findings.
+/// Time limits in ns, counted from the start of a poll: for the answers of ranks, and for the
+/// leader's findings.
 constexpr units::Nanoseconds answers_within{2'500'000'000}, finding_within{4'000'000'000};
 constexpr std::chrono::milliseconds pause{5};  // sleep between two checks for messages
 

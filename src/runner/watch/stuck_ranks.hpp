@@ -42,9 +42,9 @@ struct Hang {
 [[nodiscard]] Hang find_hang(const std::vector<RankState>& states, int ranks);
 
 /// Asks every rank for its state, which is called a poll. It makes no collective call, since any
-/// rank may have ended or be stuck. Every rank sends its state to a few of the lowest ranks, each
-/// of which asks all others for it. The lowest of them that answers is the leader: it collects the
-/// states, finds the cause, and sends its findings to all ranks.
+/// rank may have ended or be stuck. The first few ranks may lead a poll: each of them asks all
+/// other ranks, which send their states to all of these few. The lowest of the few that answers is
+/// the leader: it finds the cause, and sends its findings to all ranks whose states it has.
 class RankPoll {
  public:
   /// Collective over `world`: sets up the queue for the messages of later polls.
@@ -62,8 +62,8 @@ class RankPoll {
 
   /// The result of a poll.
   struct Result {
-    /// On the leader, the states of all ranks that answered. If no leader was found, only the state
-    /// of this rank.
+    /// On the leader, the states of all ranks that answered. If no leader sent its findings, those
+    /// that this rank has received, and its own. Otherwise empty.
     std::vector<RankState> states{};
     Hang hang{};      ///< valid on the leader only
     int leader = -1;  ///< rank of the leader; -1 if none sent its findings
@@ -72,11 +72,11 @@ class RankPoll {
     /// or all are idle.
     bool calm = false;
   };
-  /// Begins a poll, or joins one that another rank has begun; it ends within 4 seconds. `timeout`
-  /// is the time without progress after which a rank counts as stuck. A rank that works (is not
-  /// idle) counts as moving if it last made progress less than half of `timeout` ago. If every such
-  /// rank made progress less than `timeout` ago, all of them count as moving. `meanwhile` is called
-  /// every few milliseconds.
+  /// Begins a poll, or joins one that another rank has begun; it ends within about 4 seconds. The
+  /// poll finds out which of the ranks that are not idle make progress. Usually these are the ranks
+  /// that last made progress less than half of `timeout` ago; but if all of them did so less than
+  /// `timeout` ago, all of them count as making progress. `timeout` is the time without progress
+  /// after which a poll is begun. `meanwhile` is called every few milliseconds.
   [[nodiscard]] Result poll(const RankState& own, units::Seconds timeout,
                             const std::function<void()>& meanwhile);
 
@@ -110,15 +110,18 @@ struct HangOf {
   units::Seconds timeout{};
 };
 
-/// Writes the findings of a poll as JSON beside the run file, to "run.h5.hang.json", and returns
-/// the path. A file of an earlier launch is overwritten. If fewer than half of the ranks answered,
-/// the leader itself may be cut off from the others. The name then has its rank,
-/// "run.h5.hang-rank2.json", so that the findings of other leaders are not overwritten. The keys
-/// are `created`, `point` (index in the plan, -1 before the first), `left` (number of points that
-/// --resume would measure), `timeout` (seconds), `sentence`, `first_op`, `waiting`, `absent`,
-/// `silent`, `culprits` (with `rank` and `what`) and `ranks`. The last has the state of each rank
-/// that answered; in it, `more` is the number of further calls that the rank may have made. Throws
-/// base::Error if the file cannot be written.
+/// Writes the findings of a poll as JSON to a file beside the run file, and returns its path.
+/// Throws base::Error if it cannot be written. The name is "run.h5.hang.json" if the run file is
+/// "run.h5"; a file of an earlier launch is overwritten. If fewer than half of the ranks answered,
+/// this rank itself may be cut off from the others. The name then has its rank,
+/// "run.h5.hang-rank2.json", so that the findings of other ranks are not overwritten. The keys are
+/// - `created`, and `timeout` in seconds
+/// - `point`: index in the plan, -1 before the first; `left`: number of points that --resume would
+///   measure
+/// - `sentence`, `first_op`, `waiting`, `absent`, `silent`, and `culprits` (each with `rank` and
+///   `what`): see Hang
+/// - `ranks`: the RankState of each rank that answered; in it, `more` is the number of further
+///   calls that the rank may have made
 std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found);
 
 /// The hang that ended a job, as read from "run.h5.hang.json".

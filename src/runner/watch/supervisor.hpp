@@ -22,10 +22,11 @@
 namespace isoscale::runner::watch {
 
 /// Limits how long MPI may take to start and to end, since no supervisor watches at these times. If
-/// MPI takes too long because a rank of the job is missing, the process prints a message and ends.
-/// SIGTERM and SIGINT still end the process at once, although they may already be blocked (see
-/// HeldSignals). One process of the launch ends two seconds before the others, so that the launcher
-/// can end those: mpirun of Open MPI 4.1 may crash or hang if all processes end at the same time.
+/// MPI takes too long, usually because a rank of the job is missing, the process prints a message
+/// and ends. SIGTERM and SIGINT still end the process at once, although they may already be blocked
+/// (see HeldSignals). One process of the launch gives up two seconds before the others, so that the
+/// launcher can end those: mpirun of Open MPI 4.1 may crash or hang if all processes end at the
+/// same time.
 class MpiLimit {
  public:
   /// `timeout` 0 means no limit. `is_first` is true on the process that ends before the others.
@@ -73,17 +74,18 @@ class HeldSignals {
 /// progress, if it fails within a point on this rank alone, or if the process is told to end.
 class Supervisor {
  public:
-  /// The interval between two checks if this rank makes progress, and if another rank has begun a
-  /// poll. The interval is long, since the supervisor may share a core with the measurement.
-  /// Signals are handled at once all the same.
+  /// The time between two checks. Each checks whether this rank has made progress, and whether
+  /// another rank has begun a poll (RankPoll). The time is long, since the supervisor may share a
+  /// core with the measurement. Signals are nevertheless handled at once.
   static constexpr units::Nanoseconds look_pause{300'000'000};
 
   /// Collective. The working thread creates the one supervisor of a launch and calls its functions.
   Supervisor(const comm::Communicator& world, HeldSignals& signals);
 
-  /// The working thread is watched as long as it keeps an object of this class. If MPI allows only
-  /// one thread, it is not watched. Afterwards signals have their default effect, except for
-  /// SIGUSR1, which has none.
+  /// The working thread is watched as long as it keeps an object of this class. When the object is
+  /// destroyed, signals get their default effect again, except for SIGUSR1, which has none from
+  /// then on. If MPI allows only one thread, nothing is watched, and signals get their default
+  /// effect when the object is constructed.
   class Watch {
    public:
     explicit Watch(Supervisor& supervisor);
@@ -113,7 +115,7 @@ class Supervisor {
   /// writes the reason to the run file.
   void set_abort_handler(std::function<void(const std::string& why)> abort_handler);
   /// A thread that changes the run file must hold this mutex. A thread that has to end the process
-  /// waits for the mutex, but for no longer than a second.
+  /// waits for the mutex, but for no longer than a second (0.3 s after a signal).
   [[nodiscard]] std::timed_mutex& file_mutex() { return file_mutex_; }
   /// True if a signal (SIGUSR1) has asked the run to end after the point that is being measured.
   [[nodiscard]] bool shall_end_soon() const { return ends_soon_.load(); }
