@@ -38,8 +38,9 @@ mesh::Shape resolved(const Workload& workload, const Request& base, const mesh::
                         }});
 }
 
-/// Returns another workload and mesh that would work, as options ("--workload hybrid --mesh dp=2");
-/// "" if there is none.
+/// Returns the workload hybrid and a mesh with which it would work, as options ("--workload hybrid
+/// --mesh dp=2"). Returns "" if there is no such mesh, if `workload` is hybrid itself, or if it is
+/// no workload that trains a transformer.
 std::string other_workload(const Workload& workload, const Request& base,
                            const mesh::Request& wanted, int ranks, Scaling scaling) {
   const Workload& other = find_workload(any_mesh);
@@ -70,8 +71,8 @@ bool fits(const Workload& workload, const Request& base, const mesh::Request& wa
   }
 }
 
-/// Returns advice with all alternatives that would work: "use 1 or 3 ranks, or --workload hybrid
-/// --mesh dp=2".
+/// Returns advice that names what would work, the nearest rank counts and the workload hybrid: "use
+/// 1 or 3 ranks, or --workload hybrid --mesh dp=2".
 std::string instead(const Workload& workload, const Request& base, const mesh::Request& wanted,
                     int ranks, Scaling scaling) {
   const std::vector<int> near = nearest_ranks(workload, base, wanted, ranks, scaling);

@@ -21,8 +21,9 @@ namespace isoscale::workloads {
 [[nodiscard]] mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts,
                                        int node_ranks);
 
-/// Returns the rank counts nearest below and above `ranks` that fit() accepts with the same mesh
-/// and options, up to twice `ranks`; empty if there are none.
+/// Returns the nearest rank count below `ranks` and the nearest one above that fit() accepts with
+/// the same mesh and options. Counts above twice `ranks`, and counts more than 4096 away, are not
+/// tried. Returns an empty list if none is accepted.
 [[nodiscard]] std::vector<int> nearest_ranks(const Workload& workload, const Request& base,
                                              const mesh::Request& wanted, int ranks,
                                              Scaling scaling);

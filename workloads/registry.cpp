@@ -35,8 +35,8 @@ mesh::Request along(int ranks) {
   return {{axis, ranks}};
 }
 
-/// Returns a training workload on `axes`. All training workloads have the functions of hybrid; they
-/// differ in the axes that they use.
+/// Returns a workload that trains a transformer on `axes`. These workloads all have the functions
+/// of hybrid, and differ in the axes that they use and in the default mesh.
 Workload training(std::string_view name, std::string_view description, mesh::AxisSet axes,
                   mesh::Request (*natural_mesh)(int ranks)) {
   return {.name = name,
@@ -72,7 +72,8 @@ Workload convolutions() {
 
 constexpr std::string_view default_experts = "8";
 
-/// Returns the option table of the stack, changed so that there are experts by default.
+/// Returns the option table of the training workloads, changed so that there are experts by
+/// default.
 std::span<const OptionSpec> options_with_experts() {
   static const std::vector<OptionSpec> table = [] {
     const std::span<const OptionSpec> all = stack::option_table();
@@ -102,7 +103,8 @@ Workload mixture_of_experts() {
   return result;
 }
 
-/// Returns a micro-benchmark. It accepts any mesh; by default all ranks are along one axis.
+/// Returns a micro-benchmark. It may use any axes, but its own functions may refuse a mesh. By
+/// default all ranks are along dp.
 Workload micro(std::string_view name, std::string_view description,
                std::span<const OptionSpec> options, const BenchHooks& hooks) {
   return {.name = name,
@@ -137,8 +139,8 @@ Workload inference() {
   return workload;
 }
 
-/// Returns the workload of serving. It runs the programs of inference for requests as they arrive,
-/// and the twin of inference verifies them.
+/// Returns the workload of serving. It runs the programs of inference for requests as they arrive.
+/// These programs are verified by the twin of inference, the small version described above.
 Workload serving() {
   Workload workload = inference();
   workload.name = "serve";

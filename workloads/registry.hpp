@@ -12,8 +12,8 @@ namespace isoscale::workloads {
 
 /// Returns the workloads in the order of `isoscale list workloads`.
 [[nodiscard]] std::span<const Workload> registry();
-/// Returns the workload of this name. Throws base::UsageError with the nearest name if there is
-/// none.
+/// Returns the workload of this name. If there is none, throws base::UsageError with all names and,
+/// if one is similar, that name as a suggestion.
 [[nodiscard]] const Workload& find_workload(std::string_view name);
 
 }  // namespace isoscale::workloads

@@ -30,9 +30,9 @@ struct Choice {
   Registered registered = Registered::none;
   collectives::Values measured{};
 };
-/// Returns the choices to measure: first the library's own, then each pair of algorithm and
-/// protocol that exists, then small messages from each kind of registered memory. Throws
-/// base::UsageError if nothing is left to measure.
+/// Returns the choices to measure, each of which gets a session. The first one leaves algorithm and
+/// protocol to NCCL. Then comes each requested algorithm with each requested protocol that NCCL has
+/// for it, and then small messages from each requested kind of memory.
 [[nodiscard]] std::vector<Choice> choices_of(const Request& request);
 
 }  // namespace isoscale::workloads::algorithms

@@ -17,14 +17,14 @@
 /// nodes), and only when a communicator is used.
 ///
 /// Sources: NCCL user guide, environment variables NCCL_ALGO and NCCL_PROTO; NCCL 2.28,
-/// src/graph/tuning.cc, which sets the bandwidth of a pair that does not exist to 0.
+/// src/graph/tuning.cc, which sets the bandwidth to 0 if an algorithm does not have a protocol.
 namespace isoscale::workloads {
 
 struct CollectiveAlgorithm {
   std::string_view name;       ///< as in options and result rows
   std::string_view nccl_name;  ///< as in NCCL_ALGO
   std::uint16_t kinds;         ///< bit k is set if NCCL has it for program::CollectiveKind k
-  bool every_protocol;         ///< false: it exists with `simple` only
+  bool every_protocol;         ///< false: it exists only with the protocol `simple`
 
   [[nodiscard]] constexpr bool does(program::CollectiveKind kind) const {
     return (kinds >> static_cast<unsigned>(kind) & 1U) != 0;

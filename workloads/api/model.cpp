@@ -20,13 +20,13 @@ namespace isoscale::workloads {
 namespace {
 
 /// One key of a model file. `fallback` describes, for the documentation, the value that is used if
-/// the file lacks the key; defaults that depend on other keys are computed by complete().
+/// the file lacks the key. That value is the initial one of Model, or complete() sets it.
 struct Field {
   std::string_view key;
   std::variant<std::string Model::*, int Model::*, bool Model::*, double Model::*> member;
   std::string_view meaning;
   std::string_view fallback;  ///< "" = the key is mandatory
-  int least = 1;              ///< smallest value of whole numbers
+  int least = 1;              ///< smallest valid value, if it is a whole number
 };
 
 constexpr int usual_vocabulary = 50304;
@@ -57,7 +57,8 @@ constexpr std::array fields{
           0},
 };
 
-constexpr int largest = 1 << 24;  ///< more than any model has; products of two fit 64 bits
+/// The largest valid whole number. No model needs more, and a product of two fits in 64 bits.
+constexpr int largest = 1 << 24;
 
 constexpr std::string_view name_letters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -139,7 +140,8 @@ std::string name_from(std::string_view origin) {
   return name.empty() ? "unnamed" : name;
 }
 
-/// Computes the values that the table lacks and that follow from other values.
+/// Sets values that the table lacks: those that follow from other values or from the name of the
+/// file, and the vocabulary, which has a usual size.
 void complete(const toml::table& table, std::string_view origin, Model& model) {
   const auto has = [&](std::string_view key) { return table.contains(key); };
   if (!has("name")) model.name = name_from(origin);
@@ -262,7 +264,7 @@ double parameter_count(const Model& model) {
   const double key_value = 2.0 * model.kv_heads * model.head_size;
   const double up = (model.gated_mlp ? 2.0 : 1.0) * model.ffn;
 
-  // Each term counts the weights of one projection: its inputs times its outputs.
+  // Each term counts the weights of projections with the same input: the inputs times the outputs.
   double layer = h * (query + key_value) + query * h + h * up + model.ffn * h;
   // Models with a gated MLP (the Llama family) have no biases, and each norm has one vector (a
   // scale). Other models (GPT) have one bias per output, and each norm has two vectors (scale and

@@ -127,8 +127,8 @@ std::string accepted(const OptionSpec& spec) {
 }
 
 void validate(const OptionSpec& spec, std::string_view value) {
-  // The value may come from a file of any size. Every valid value is plain text of at most this
-  // many characters.
+  // The value may come from a file of any size. Every valid value is plain text of at most
+  // `longest` characters, or at most `longest_list` if its type is list or text.
   constexpr std::size_t longest = 64, longest_list = 4096;
   const bool is_long = spec.type == OptionType::list || spec.type == OptionType::text;
   if (value.empty()) refuse(spec, value, "empty");

@@ -50,15 +50,15 @@ enum class OptionType : unsigned char { choice, integer, bytes, list, text };
 struct OptionSpec {
   std::string_view key;
   OptionType type = OptionType::choice;
-  std::string_view default_value{};            ///< "" = computed; see the help
+  std::string_view default_value{};            ///< "" = none, or computed as the help says
   std::string_view gpu_default{};              ///< default on GPUs; "" = default_value
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
   long long minimum = 0, maximum = 0;          ///< range of a number or size; maximum 0 = no limit
   std::string_view help{};
   /// Stores a valid value in the member of the workload's typed options that belongs to this row.
-  /// The functions of namespace option set this pointer, and typed_options() calls it. With
-  /// `options` null, it only reads the value, and throws base::UsageError if a value of type text
-  /// is not valid.
+  /// The functions of namespace option set this pointer, and typed_options() calls it. For an
+  /// option of type text, `options` may be null: the value is then only checked, and
+  /// base::UsageError is thrown if it is not valid.
   void (*store)(const OptionSpec& spec, std::string_view value, void* options) = nullptr;
 };
 
@@ -69,7 +69,7 @@ using Options = std::map<std::string, std::string, std::less<>>;
 /// and the values that are accepted.
 void validate(const OptionSpec& spec, std::string_view value);
 /// Throws base::UsageError for an invalid value, and for a key that `workload` does not have; the
-/// message then suggests the nearest key.
+/// message then suggests a similar key, if there is one.
 void validate(std::string_view workload, std::span<const OptionSpec> table, const Options& given);
 /// Returns the options for a device ("host", "cuda"). On a GPU, an option that is not given is set
 /// to its default for GPUs, if it has one.
@@ -131,16 +131,17 @@ struct Sizes {
   std::string text{};  ///< the list as it was given, for messages
   std::vector<std::uint64_t> bytes{};
 };
-/// Reads a list of sizes in bytes, such as "8,64KiB,1..1MiB". A range (1..1MiB) stands for sizes
-/// that double, or that grow by the factor after an asterisk (8..1GiB*4), which is 2 to 1024.
+/// Reads a list of sizes in bytes, such as "8,64KiB,1..1MiB". A range (1..1MiB) stands for the
+/// sizes from its first to its last that double, or that grow by a factor from 2 to 1024 if one
+/// follows an asterisk (8..1GiB*4).
 /// Throws base::UsageError, which names `key`, for an invalid list.
 [[nodiscard]] Sizes parse_sizes(std::string_view key, std::string_view text);
 
 /// The functions of this namespace make the rows of option tables. Their template argument is the
 /// member of the workload's typed options in which a value is stored. The member's type says how
 /// the text of the value is read. An enumeration has its enumerators in the order of the choices,
-/// and a bool is true for "on". A number is read from the text, which may have a unit if it is a
-/// size. A vector gets the parts of a list, and a string gets the text itself.
+/// and a bool is true for "on". A number is read from the text; the text of a size may have a unit.
+/// A vector gets the parts of a list, and a string gets the text itself.
 namespace option {
 
 /// The range of a number; maximum 0 = no limit.
@@ -226,8 +227,8 @@ template <auto member>
   return spec;
 }
 
-/// Makes the row of an option whose value is read by the function parse(key, text). It must throw
-/// base::UsageError for a text that is not valid.
+/// Makes the row of an option whose value is read by the function parse(key, text). That function
+/// must throw base::UsageError for a text that is not valid.
 template <auto member, auto parse>
 [[nodiscard]] OptionSpec parsed(std::string_view key, std::string_view default_value,
                                 std::string_view help, std::string_view gpu_default = {}) {

@@ -20,10 +20,11 @@ struct Preset {
   std::string_view toml;
 };
 
-[[nodiscard]] std::span<const Preset> model_presets();     ///< models/*.toml, by name
-[[nodiscard]] std::span<const Preset> suite_presets();     ///< suites/*.toml, by name
-[[nodiscard]] std::span<const Preset> system_presets();    ///< analysis/systems/*.toml, by name
-[[nodiscard]] std::span<const Preset> software_presets();  ///< analysis/software/*.toml, by name
+// Each of these functions returns the files of one folder, sorted by the name of the file.
+[[nodiscard]] std::span<const Preset> model_presets();     ///< workloads/models/*.toml
+[[nodiscard]] std::span<const Preset> suite_presets();     ///< workloads/suites/*.toml
+[[nodiscard]] std::span<const Preset> system_presets();    ///< analysis/systems/*.toml
+[[nodiscard]] std::span<const Preset> software_presets();  ///< analysis/software/*.toml
 
 /// Parses TOML. Throws base::UsageError "ORIGIN:LINE: ..." if `text` is not valid.
 [[nodiscard]] toml::table parse_toml(std::string_view text, std::string_view origin);
@@ -44,7 +45,9 @@ struct Preset {
 /// than 1,000,000 bytes; the message says what `kind` of file it is ("model file").
 [[nodiscard]] std::string read_small_file(const std::filesystem::path& path, std::string_view kind);
 
-/// Reads a model from a parsed table; `origin` names the file in error messages. See parse_model().
+/// Reads a model from a parsed table. `origin`, the path of the file, is named in error messages.
+/// If the table names no model, the file's name without .toml becomes the model's name. Throws
+/// base::UsageError that lists the problems of the table.
 [[nodiscard]] Model read_model(const toml::table& table, std::string_view origin);
 
 /// Returns a TOML text with the keys of a model and their values, one on each line. parse_model()

@@ -21,7 +21,7 @@
 
 namespace isoscale::workloads {
 
-/// The sizes of a transformer, which a workload's stack of GEMMs reproduces.
+/// The sizes of a transformer. Training and inference workloads play GEMMs of these sizes.
 struct Model {
   std::string name;
   std::string source;      ///< where the numbers were published
@@ -49,10 +49,11 @@ struct Model {
 [[nodiscard]] std::vector<std::string> model_names();
 /// Returns a built-in model by its name, or the model in a TOML file by its path, which ends in
 /// .toml. Throws base::UsageError for an unknown name, and suggests the nearest one. For a file,
-/// one error lists all missing and unknown keys and all impossible numbers.
+/// one error lists all missing and unknown keys and all invalid values. Only if there are none of
+/// these, it lists the values that contradict each other.
 [[nodiscard]] Model load_model(std::string_view name_or_path);
-/// Parses one model. `origin` names the file in error messages; if the text names no model, the
-/// stem of `origin` becomes the name.
+/// Parses one model. `origin`, the path of the file, is named in error messages; if the text names
+/// no model, the file's name without .toml becomes the model's name.
 [[nodiscard]] Model parse_model(std::string_view toml, std::string_view origin);
 
 /// The description of one key of a model file, as in `isoscale list keys model`.
@@ -86,9 +87,9 @@ struct RowSpec {
   std::optional<std::pair<int, int>> silent{};
 };
 
-/// Says when a case's restore section, which prepares the memory that the case reads, is run. once:
-/// before the first play of the case. every_play: before each play, because a play overwrites its
-/// own input.
+/// A case may have a restore section, a program that prepares the memory that the case reads. Says
+/// when it is run. once: before the first play of the case. every_play: before each play, because a
+/// play overwrites its own input.
 enum class Restore : std::uint8_t { never, once, every_play };
 
 /// Says whether the spans (timed ops) of a traced pass can be assigned to its calls of a library,
@@ -137,8 +138,8 @@ struct Case {
   Restore when = Restore::never;
   program::Section restore{};  ///< prepares memory; is not timed
   std::uint64_t calls = 1;     ///< number of calls in one pass, one after another
-  /// The number of passes that makes a play long enough on the host, or a smaller number if these
-  /// would take too long.
+  /// The number of passes that makes a play long enough on the host. A play has fewer passes if
+  /// these would take too long, and more if the device needs a longer play (PlayBounds).
   std::uint64_t most_times = 1;
   /// If true, the executor asks its library to estimate the section's time. The case's rows report
   /// it as the number "estimate", in seconds per call.
@@ -254,8 +255,8 @@ enum class Keep : std::uint8_t { nothing, observables };
 /// scores.
 enum class Trainer : std::uint8_t { none, separate_attention, fused_attention };
 
-/// Everything from which a program is built. Once a run has been planned, `options` has values for
-/// batch, microbatch and microbatches.
+/// Everything from which a program is built. For a workload that trains a transformer, `options`
+/// has values for batch, microbatch and microbatches once a run has been planned.
 struct Request {
   Model model{};
   mesh::Shape mesh{};
@@ -264,7 +265,8 @@ struct Request {
   std::uint64_t seed = 1;
   Keep keep = Keep::nothing;
   /// The work per token, relative to the work per token on the base mesh (all axes 1). It is above
-  /// 1 where weak scaling makes the model larger.
+  /// 1 where weak scaling makes the model larger. The workload `tiles`, which has no tokens, sets
+  /// it to the number of tiles of the image under weak scaling.
   double growth = 1;
   /// For micro-benchmarks, the node of each rank; empty if unknown, which is treated as one node.
   std::vector<int> node_of_rank{};
@@ -286,8 +288,9 @@ struct Request {
 /// the run.
 enum class Kind : std::uint8_t { steps, rows, requests };
 
-/// Says whether a workload uses the sizes of Request::model. For a micro-benchmark,
-/// BenchHooks::uses_model says so.
+/// Says whether a workload with steps uses the sizes of Request::model. none: it does not.
+/// shapes_all: the model determines the sizes of its programs. For a micro-benchmark, the function
+/// BenchHooks::uses_model tells it instead.
 enum class ModelUse : std::uint8_t { none, shapes_all };
 
 /// One workload, as registry.cpp lists it. A workload consists of these functions and has no state.
@@ -300,23 +303,25 @@ struct Workload {
   mesh::Request (*natural_mesh)(int ranks);
   /// Returns numbers that axes of the mesh must divide, such as the number of heads for tp.
   std::vector<mesh::Constraint> (*limits)(const Request& base, Scaling scaling);
-  /// Returns the request for `mesh`, made from the request for the base mesh (all axes 1). The
-  /// function fills in batch, microbatch and microbatches. Under weak scaling the batch grows with
-  /// dp, heads and FFN width with tp, and layers with pp. Throws base::UsageError, with the
-  /// numbers, if the batch cannot be divided.
+  /// Returns the request for `mesh`, made from the request for the base mesh (all axes 1). For a
+  /// training workload the function fills in batch, microbatch and microbatches. Under weak scaling
+  /// the batch then grows with dp and ep, the number of experts with ep, heads, FFN width and
+  /// vocabulary with tp, the sequence with cp, and the layers with pp. Throws base::UsageError,
+  /// with the numbers, if the batch cannot be divided or options do not fit the mesh.
   Request (*scale)(const Request& base, const mesh::Shape& mesh, Scaling scaling);
   /// Builds the programs of all ranks. Throws base::UsageError for options that exclude each other
   /// or do not fit the mesh.
   program::ProgramSet (*build)(const Request& request) = nullptr;
-  /// Returns a small version of the request for verification. It has the same mesh, code, schedule
-  /// and options; sizes and bucket thresholds are reduced by the same factor, and its programs keep
-  /// their results (observables).
+  /// Returns a small version of the request for verification. It has the same mesh, code and
+  /// schedule and, except for sizes, nearly the same options. For a training workload, the bucket
+  /// size is chosen so that the number of buckets stays about the same, but at least two. The
+  /// twin's programs keep their results (observables).
   Request (*twin)(const Request& request) = nullptr;
   /// Returns the request with which a single rank computes, in f64, the same outputs, gradients and
   /// weights as the whole mesh of `twin`.
   Request (*reference)(const Request& twin) = nullptr;
   /// Returns the work of all ranks per step, in the unit of `throughput_unit`: tokens, multiplied
-  /// by Request::growth.
+  /// by Request::growth, or pixels.
   double (*work_per_step)(const Request& request) = nullptr;
   std::string_view throughput_unit{};
   Kind kind = Kind::steps;

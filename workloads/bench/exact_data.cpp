@@ -23,8 +23,8 @@ using program::Reduction;
 
 constexpr std::uint64_t pattern_key = 0x1509ca1e;
 
-/// Returns the parameters with which fill_integer() computes the values that an op Fill with this
-/// key and distribution writes.
+/// Returns the parameters of fill_integer(). With them it computes the same integers that a Fill op
+/// with this key and distribution writes.
 program::FillGrid drawn(std::uint64_t key, const PatternGrid& grid) {
   return {.origin = program::fill_origin(key), .range = grid.range, .one_in = grid.one_in};
 }
@@ -41,7 +41,7 @@ void put(std::byte* at, Element element) {
   std::memcpy(at, &element, sizeof element);
 }
 
-/// Writes an element of `type`, which can hold `value` exactly.
+/// Writes `value` to `at` as one element of `type`. The type must be able to hold it exactly.
 void store_integer(std::byte* at, std::int64_t value, DType type) {
   if (const auto format = program::narrow_format(type)) {
     const std::uint16_t code = program::encode(*format, static_cast<double>(value));
@@ -73,8 +73,8 @@ std::int64_t combine(std::int64_t a, std::int64_t b, Reduction reduction) {
   }
 }
 
-/// The rows of op(A) and the columns of op(B) repeat after these numbers of rows and columns. Both
-/// numbers are primes, so that no two tiles of a kernel, whose sizes are powers of two, are equal.
+/// The rows of op(A) repeat after 31 rows, and the columns of op(B) after 29 columns. Both numbers
+/// are primes, so that neighbouring tiles of a kernel, whose sizes are powers of two, differ.
 constexpr std::uint32_t rows_that_differ = 31, columns_that_differ = 29;
 
 constexpr std::uint64_t key_of_a = 0xa11ce, key_of_b = 0xb0b;
@@ -98,8 +98,7 @@ PatternGrid grid_of(const ProductTypes& types, std::uint32_t depth) {
   if (range >= 1) return {.range = static_cast<std::int32_t>(range)};
   // Values are drawn from -1, 0 and 1, so two thirds of the drawn ones are not zero. `one_in` is
   // chosen so that, on average, the number of products that are not zero is an eighth of the limit.
-  // pattern_grid() uses the same mean for limits of 64 or more: with it, the limit is exceeded with
-  // a probability below 1e-13.
+  // A sum then exceeds the limit, which is 256 or more, with a probability below 1e-13.
   const double one_in = 2.0 / 3.0 * std::sqrt(8 * static_cast<double>(depth) / limit);
   return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(one_in))};
 }

@@ -18,12 +18,12 @@ namespace isoscale::workloads {
 // what every other rank has sent. Their sums are exact in any order and in every type, so that
 // results can be compared bit for bit.
 
-/// A rank's pattern repeats after this number of elements. It is a prime, so that no two blocks
-/// whose size is a power of two are equal.
+/// A rank's pattern repeats after this number of elements. It is a prime, so that two blocks whose
+/// size is a power of two are equal only if a multiple of 65521 blocks lies between their starts.
 inline constexpr std::uint64_t pattern_period = 65521;
 
-/// The distribution of a pattern's integers: one element in `one_in` is drawn from -range ...
-/// range, and the others are 0.
+/// The distribution of a pattern's integers: on average one element in `one_in` is drawn from
+/// -range ... range, and the others are 0.
 struct PatternGrid {
   std::int32_t range = 127;
   std::uint32_t one_in = 1;
@@ -78,8 +78,8 @@ struct ProductTypes {
                                                        const ProductTypes& types);
 
 /// Returns the values that matrix number `batch` of D must have after the fills and the
-/// multiplication, as raw elements of its type. These are only its first rows, of n elements each,
-/// as later rows repeat them. Throws base::Error if a sum cannot be exact.
+/// multiplication, as raw elements of its type. Only the first rows of D are returned, at most 31,
+/// each with n elements, since later rows repeat them. Throws base::Error if a sum cannot be exact.
 [[nodiscard]] std::vector<std::byte> product_rows(const program::Gemm& gemm,
                                                   const ProductTypes& types, std::uint32_t batch);
 

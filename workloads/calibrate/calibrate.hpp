@@ -6,8 +6,9 @@
 
 #include "workloads/api/workload.hpp"
 
-/// Measures what a machine's speed is fitted from: times of collectives over message sizes, and
-/// rates of matrix multiplications. The cases are those of the workloads gemm and collectives.
+/// Measures times from which the speed of a machine is fitted: those of collectives at several
+/// message sizes, and those of matrix multiplications. The cases are those of the workloads gemm
+/// and collectives.
 namespace isoscale::workloads::calibrate {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();

@@ -49,7 +49,8 @@ std::vector<std::string_view> operation_names() {
 /// aligned.
 constexpr std::uint64_t part_alignment = 16;
 
-/// A timed play has as many calls as it takes to move this many bytes, but at most `most_calls`.
+/// A timed play has as many calls as it takes to move this many bytes, but at most `most_calls`,
+/// and only one pass of calls if they overwrite their own input.
 constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
 constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // calls of a timed play; ops of a pass
@@ -65,8 +66,9 @@ std::vector<Place> places_of(Place asked, Operation operation) {
   return {Place::out_of_place, Place::in_place};
 }
 
-/// True if the case can be measured. Textbook algorithms support only sums, and only out of place;
-/// recursive doubling also needs a number of ranks that is a power of two.
+/// True if the case can be measured. Textbook algorithms work only out of place, reduce only by
+/// sums, and exist for some operations only: tree for all_reduce, the others also for all_gather
+/// and reduce_scatter. Recursive doubling needs a number of ranks that is a power of two.
 bool exists(Implementation implementation, Operation operation, Place place,
             std::optional<Reduction> reduction, int members) {
   if (implementation == Implementation::library) return true;
@@ -133,14 +135,16 @@ std::vector<CollectiveCase> forms_of(const Request& request, const Setting& sett
   return forms;
 }
 
-/// Returns a copy of `one` for each size at which every rank has some data.
+/// Returns a copy of `one` for each size, after rounding, at which every rank has some data. Throws
+/// base::UsageError for a size with more elements than one call takes.
 std::vector<CollectiveCase> in_sizes(CollectiveCase one, const std::vector<std::uint64_t>& sizes,
                                      int members) {
   std::vector<CollectiveCase> cases;
   std::uint64_t last = 0;  // the size of the last case; rounding may make two sizes equal
   for (const std::uint64_t asked : sizes) {
     realise(one, asked, members);
-    // Textbook algorithms for all_reduce cut the data into as many parts as there are ranks.
+    // The ring algorithm for all_reduce cuts the data into as many parts as there are ranks. The
+    // other textbook algorithms are measured at the same sizes.
     const bool cuts =
         one.implementation != Implementation::library && one.operation == Operation::all_reduce;
     if (one.count == 0 || one.bytes == last ||

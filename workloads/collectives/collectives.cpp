@@ -18,15 +18,16 @@ using program::Slice;
 
 constexpr program::StreamId stream = 0;
 
-/// The receive buffer is filled with this value before a call; no pattern contains it.
+/// Before a case that is not in place is played for the first time, its receive buffer is filled
+/// with this value, which no pattern contains.
 constexpr double poison = -128;
 
 /// The largest number of ranks with which textbook algorithms are run, since each rank then has a
 /// program of its own.
 constexpr int most_textbook_ranks = 256;
 
-/// The buffers of one element type: calls send from `source` and write to `work`; textbook
-/// algorithms also use `scratch`.
+/// The buffers of one element type. Calls write to `work`. They send from `source`, or from `work`
+/// if they are in place. Textbook algorithms also use `scratch`.
 struct Buffers {
   BufferId source = program::no_buffer, work = program::no_buffer, scratch = program::no_buffer;
 };

@@ -17,7 +17,7 @@
 namespace isoscale::workloads::collectives {
 
 // Measures collective operations of many sizes, and checks each result bit for bit. There is one
-// case for each combination of the options' values.
+// case for each combination of the options' values that exists.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
@@ -41,14 +41,15 @@ struct OperationRow {
   std::string_view name;
   std::optional<program::CollectiveKind> kind{};  ///< absent for sendrecv, which is an exchange
   bool reduces = false;
-  bool has_parts = false;  ///< the data has one part per rank; `count` is of one part
+  bool has_parts = false;  ///< the data has one part per rank; CollectiveCase::count is one part's
   bool has_root = false;
 };
 [[nodiscard]] const OperationRow& row_of(Operation operation);
 [[nodiscard]] inline std::string_view name(Operation operation) { return row_of(operation).name; }
 
-/// The value `both` of these enumerations occurs only in options, and asks for cases of either
-/// kind. Groups says if all groups along an axis communicate at once, or only the first group.
+/// Place says if a result overwrites the data that was sent (in_place). Groups says if all groups
+/// along an axis communicate at once, or only the first group. The value `both` occurs only in
+/// options; it asks for cases of both kinds.
 enum class Place : std::uint8_t { out_of_place, in_place, both };
 enum class Groups : std::uint8_t { all, one, both };
 /// library: the collective of the communication library, such as NCCL. Others: a textbook
@@ -82,7 +83,7 @@ struct Values {
   std::vector<Implementation> implementation;
   std::vector<program::DType> types;  ///< empty: the type that the precision stores
   Sizes sizes;
-  std::string axis;  ///< "world", "tp"
+  std::string axis;  ///< "world" for all ranks, or the name of an axis, such as "tp"
   Place in_place{};
   Groups groups{};
   int root = 0;  ///< index of the root in the group
@@ -90,7 +91,7 @@ struct Values {
 };
 [[nodiscard]] Values values_of(const Request& request);
 
-/// The options, and the group in which ranks communicate, which is the same for all cases.
+/// The options, and the axis along which groups of ranks communicate. It is the same for all cases.
 struct Setting {
   Values options{};
   mesh::Axis axis = mesh::Axis::dp;  ///< groups are along this axis
@@ -98,7 +99,8 @@ struct Setting {
 };
 
 /// Finds the axis along which ranks communicate. Throws base::UsageError for an axis that the mesh
-/// does not have, and for a root that is not in the group.
+/// does not have, for axis=world if the mesh has several axes, and for a root that is not in the
+/// group.
 [[nodiscard]] Setting setting_of(const Request& request, Values options);
 [[nodiscard]] inline Setting setting_of(const Request& request) {
   return setting_of(request, values_of(request));

@@ -21,9 +21,9 @@ namespace {
 
 constexpr std::uint32_t smallest_power = 128;
 
-/// shapes=search combines each of `search_widths` (for m = n) with each of `search_depths` (for k),
-/// and adds the shapes (m, n, k) with the highest published rates (A100 and H100: Bekman,
-/// ml-engineering, accelerator benchmarks).
+/// shapes=search combines each of `search_widths` (for m = n) with each of `search_depths` (for k).
+/// It adds the shapes (m, n, k) in `published`, which had the highest published rates (A100 and
+/// H100: Bekman, ml-engineering, accelerator benchmarks).
 constexpr std::array<std::uint32_t, 11> search_widths{256,  512,  768,  1024, 1536, 2048,
                                                       3072, 4096, 6144, 8192, 16384};
 
@@ -136,8 +136,8 @@ class Lister {
     }
   }
 
-  /// Adds the multiplications in one training step of the model on the mesh, with one microbatch on
-  /// each rank.
+  /// Adds the multiplications in one training step of the model on the mesh, with one microbatch
+  /// for each dp replica.
   void model() {
     Request training = request_;
     const auto accumulate = static_cast<std::size_t>(options_.fp8_accumulate);
@@ -167,9 +167,10 @@ class Lister {
 constexpr program::StreamId stream = 0;
 constexpr std::uint64_t most_sets = 4096, least_sets = 2;  // limits of GemmCase::sets
 
-/// The most FLOP in one pass, which multiplies each set of operands once. A pass has more only if
-/// two sets already have more, or if fewer sets would fit in a GPU's cache. On a CPU this much work
-/// takes so long that reading the operands from memory does not limit the rate.
+/// The most FLOP in one pass, which multiplies each set of operands once. A pass may have more in a
+/// warm case, which always has one set, and in a cold case, which has at least two sets and, on a
+/// GPU, so many that they do not fit in the cache. On a CPU this much work takes so long that
+/// reading the operands from memory does not limit the rate.
 constexpr double flop_of_pass = 4e9;
 
 /// A timed play has as many calls as it takes to do this much work, but at most `most_calls`. A CPU

@@ -29,7 +29,7 @@ struct Shape {
   program::DType a = program::DType::f32, b = program::DType::f32, d = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
   program::Accumulation accumulation = program::Accumulation::split;  ///< matters only for fp8
-  std::string origin{};  ///< its part of the option `shapes`: "list", "powers", "model", "search"
+  std::string origin{};  ///< "powers", "model" or "search" of the option `shapes`, else "list"
 
   [[nodiscard]] std::uint64_t a_count() const { return std::uint64_t{m} * k * batch; }
   [[nodiscard]] std::uint64_t b_count() const { return std::uint64_t{k} * n * batch; }
@@ -87,7 +87,8 @@ class Operands {
   /// Reserves memory for a shape. Must be called for every shape before fill().
   void reserve(const Shape& shape, std::uint64_t sets);
   /// Allocates the buffers, and emits ops that fill the operands with random numbers, which use all
-  /// digits of their type. It is called in the setup section.
+  /// digits of their type. Must be called while the setup is written, which is run once before all
+  /// steps.
   void fill();
   /// Returns the multiplication of a shape with the operands and the result of set number `set`.
   [[nodiscard]] program::Gemm multiplication(const Shape& shape, std::uint64_t set) const;

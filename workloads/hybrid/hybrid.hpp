@@ -11,18 +11,21 @@
 
 namespace isoscale::workloads::hybrid {
 
-/// Builds the programs that train the GEMM stack on a mesh. Ranks with the same coordinates along
-/// stack::program_axes() share a program; so do dp replicas for which stack::replica_programs()
-/// returns the same replica.
+/// Builds the programs of a training step on a mesh: the GEMMs of a transformer's layers and the
+/// communication between ranks. Ranks share a program if they have the same coordinates along the
+/// axes that stack::program_axes() returns. Coordinates along dp may differ if
+/// stack::replica_programs() gives them the same replica.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
-// The functions below fit a training request to the mesh. See Workload for their meaning.
+// The functions below are members of Workload (workloads/api/workload.hpp) for the training of a
+// transformer. limits() and scale() fit a request to the mesh, and twin() returns a small version
+// of it for verification.
 
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 [[nodiscard]] Request twin(const Request& request);
-/// Returns the request of one rank in f64. The rank computes all microbatches of the twin's
-/// replicas, and no option splits the work.
+/// Returns the request with which a single rank computes the results of a twin in f64. The rank
+/// computes all microbatches of the twin's replicas, and no option splits the work.
 [[nodiscard]] Request reference(const Request& twin);
 /// Returns the tokens of all ranks per step, multiplied by the request's growth.
 [[nodiscard]] double work_per_step(const Request& request);

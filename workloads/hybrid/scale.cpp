@@ -113,10 +113,11 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 
-/// Returns `limit`, a number that tp must divide, as fp8 needs it: the columns on each rank must be
-/// a multiple of 16. limit.number counts groups of `columns_of_each` columns, such as heads. Each
-/// rank needs a multiple of `unit` groups, so tp must divide limit.number / unit. If limit.number
-/// is not a multiple of `unit`, the limit is returned unchanged, and scale() throws an error.
+/// Changes a limit of tp for fp8, which needs a multiple of 16 columns on each rank. `limit` has a
+/// number of groups of columns, such as heads, which tp must divide; a group has `columns_of_each`
+/// columns. So each rank needs a multiple of `unit` = 16 / gcd(16, columns_of_each) groups, and the
+/// limit that is returned is that tp must divide limit.number / unit. If this is no whole number,
+/// the limit is returned unchanged, and scale() throws an error.
 mesh::Constraint aligned(mesh::Constraint limit, int columns_of_each) {
   const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
   if (unit == 1 || limit.number % unit != 0) return limit;
@@ -133,7 +134,7 @@ std::vector<mesh::Constraint> aligned(std::vector<mesh::Constraint> limits, cons
   return limits;
 }
 
-/// Returns the numbers that the mesh must divide: widths by tp, and layers by pp.
+/// Returns the numbers that axes of the mesh must divide: tp must divide widths, and pp the layers.
 std::vector<mesh::Constraint> width_limits(const Request& base, Scaling scaling) {
   const stack::TrainingOptions options = stack::options_of(base);
   const Model& model = base.model;
@@ -263,7 +264,8 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;
-  // This is checked before the batch: if there is nothing to split over ep, no batch is valid.
+  // This is checked before the batch is split over ep: a mesh with ep that has neither experts nor
+  // sharded states is an error with any batch.
   if (experts_of(base) == 0 && mesh.ep > 1) stack::require_experts(result);
   BatchPlan plan;
   if (scaling == Scaling::weak) {

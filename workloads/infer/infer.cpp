@@ -48,8 +48,9 @@ std::vector<std::uint64_t> parse_batches(std::string_view key, std::string_view 
   return {batches.begin(), batches.end()};
 }
 
-/// Returns a small model for the twin (the small version of a request for verification). Its widths
-/// are small multiples of tp or as small as the real ones, and a stage has at most two layers.
+/// Returns a small model for the twin (the small version of a request for verification). Its heads,
+/// FFN width and vocabulary are small multiples of tp, unless the real ones are smaller. Its hidden
+/// size is at most 48, and a stage has at most two layers.
 Model small_model(const Model& real, const mesh::Shape& mesh) {
   Model model = real;
   model.head_size = std::min(real.head_size, 8);
@@ -65,7 +66,7 @@ Model small_model(const Model& real, const mesh::Shape& mesh) {
 constexpr std::size_t prefill_step = 0, decode_step = 1;
 
 /// The number of passes in a timed play, large enough that its beginning and end take little of its
-/// time.
+/// time. A prefill with several pipeline stages has one pass.
 constexpr std::uint64_t passes = 16;
 
 Room room_of(const Setting& setting, std::uint64_t batch) {

@@ -45,8 +45,9 @@ inline constexpr std::uint64_t most_decoded = 16;
 /// or more.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 /// Returns the small request that verifies the workload: narrow layers, a short prompt, and one
-/// batch size. That batch is cut into as many pipeline groups (groups_of) as the batch size of
-/// `request` that is cut into the most.
+/// batch size. A batch goes through the pipeline in groups of samples (see groups_of() in
+/// replica.hpp). Among the batch sizes of `request`, one has the most groups; the batch of the
+/// small request has the same number of groups.
 [[nodiscard]] Request twin(const Request& request);
 [[nodiscard]] Request reference(const Request& twin);
 
@@ -55,8 +56,8 @@ inline constexpr std::uint64_t most_decoded = 16;
 /// batch size has a session of its own.
 [[nodiscard]] BenchHooks hooks();
 
-/// Builds programs for verification: a step with a prefill of the last batch size, and the decode
-/// that follows it.
+/// Builds programs for verification: a step with a prefill of the largest batch size, and the
+/// decode that follows it.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
 }  // namespace isoscale::workloads::infer

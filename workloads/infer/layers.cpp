@@ -24,8 +24,8 @@ using program::Transpose;
 using stack::extent;
 using stack::Tensor;
 
-/// The most bytes of attention scores that exist at the same time. The limit is needed because the
-/// scores of a prompt grow with the square of its length.
+/// The most bytes of attention scores that exist at the same time, unless a single sample has more.
+/// The limit is needed because the scores of a prompt grow with the square of its length.
 constexpr std::uint64_t most_score_bytes = std::uint64_t{256} << 20U;
 
 /// Returns a batch of matrices, one for each of `heads` heads, whose rows are the positions of a
@@ -264,7 +264,7 @@ BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
       multiply({.weight = weights_.of(layer, Tensor::up), .inputs = g_.hidden, .outputs = columns},
                dense(middle, rows, g_.hidden), rows);
   if (g_.up_parts == 1) return up;
-  // Gate and up are added where a real model would multiply them, as in training (stack).
+  // Gate and up are added where a real model would multiply them, as in the training workloads.
   const BufferId result = new_buffer(rows * g_.ffn);
   add_gate(rows, up, result);
   builder_.release(up);

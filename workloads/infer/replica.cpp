@@ -26,8 +26,8 @@ using program::Exchange;
 using program::Slice;
 using stack::dense;
 
-/// Returns the request as training's Geometry reads it: with a single microbatch, which has all
-/// samples for which the replica has memory (Room).
+/// Returns a training request from which stack::Geometry computes the sizes of this rank's layers.
+/// It has a single microbatch, with all samples for which the replica has memory (Room).
 Request as_stack(const Request& request, const Room& room) {
   Request result = request;
   result.model.sequence = static_cast<int>(room.prompt);
@@ -254,8 +254,9 @@ Replica::Product Replica::decode_group(const Pass& pass, const Step& step) {
 void Replica::shift(const std::optional<Product>& made,
                     std::optional<std::uint64_t> samples_to_come) {
   Exchange exchange;
-  // The offset to the next stage is counted backwards around the ring. Messages of prefill, which
-  // are on other streams, count it forwards, so the two kinds of messages cannot be confused.
+  // Offsets go around the ring, so 1 - stages and 1 both lead to the next stage. Messages are
+  // matched by their offset. Decode uses the first offset and prefill, on other streams, the
+  // second, so that their messages cannot be confused.
   const std::int32_t steps = 1 - g_.stages;
   if (made) exchange.transfers.push_back(to(steps, made->sent));
   if (samples_to_come) {

@@ -25,8 +25,8 @@ namespace isoscale::workloads::infer {
 /// gradients and no optimizer states.
 class Weights {
  public:
-  /// Allocates the weights and, in the setup section, fills them with random values made from the
-  /// seed.
+  /// Allocates the weights. The setup section, which is run once before all others, fills them with
+  /// random values made from the seed.
   Weights(program::Builder& builder, const stack::Geometry& geometry, const Request& request);
 
   [[nodiscard]] program::Slice of(int layer_of_stage, stack::Tensor tensor) const;
@@ -44,8 +44,8 @@ class Weights {
 /// `samples` consecutive samples. Rows are ordered [position][sample].
 struct Pass {
   std::uint64_t samples = 1, positions = 1;
-  std::uint64_t first_sample = 0;  ///< index of the first sample in the cache
-  std::uint64_t position = 0;      ///< number of tokens in the cache before the first one
+  std::uint64_t first_sample = 0;  ///< the index that the first of these samples has in the cache
+  std::uint64_t position = 0;      ///< tokens that each sample has in the cache before the pass
 
   [[nodiscard]] std::uint64_t rows() const { return samples * positions; }
   /// Returns the number of tokens to which each token attends: all tokens before the pass, and all
@@ -57,14 +57,14 @@ struct Pass {
 /// head][position][d].
 class Cache {
  public:
-  /// Allocates the cache. In the setup section, it is filled with random values made from the seed,
-  /// as if each sample already had earlier tokens.
+  /// Allocates the cache. The setup section, which is run once before all others, fills it with
+  /// random values made from the seed, as if each sample already had earlier tokens.
   Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
         std::uint64_t samples, std::uint64_t positions);
 
   enum class Part : std::uint8_t { keys, values };
-  /// Returns the keys or the values [positions][d] of each (sample, kv head), beginning at sample
-  /// `sample` of the pass.
+  /// Returns the keys or the values of `samples` samples, beginning at sample `sample` of the pass:
+  /// a batch with a matrix [pass.length()][d] for each kv head of each of these samples.
   [[nodiscard]] program::Matrix view(const program::Builder& builder, Part part, int layer,
                                      const Pass& pass, std::uint64_t sample,
                                      std::uint64_t samples) const;
@@ -151,10 +151,10 @@ template <class Write>
 
 /// Writes the programs of one rank of a replica. A replica is a tp x pp mesh that answers a batch
 /// of samples; there is one replica for each coordinate along dp. Weights, cache and inputs are
-/// buffers that the setup section fills. prefill() and decode() write into the builder's current
-/// section. They may be called any number of times, for any sizes within the room. Each call leaves
-/// in the cache what a real model would have stored, so a decode may follow a prefill in the same
-/// section.
+/// buffers that the setup section fills, which is run once. prefill() and decode() write into the
+/// section that the builder has begun last. They may be called any number of times, for any sizes
+/// within the room. Each call leaves in the cache what a real model would have stored, so a decode
+/// may follow a prefill in the same section.
 ///
 /// Stages work on groups_of(batch, pp) groups of samples at the same time. Prefill ends when the
 /// first stage has received the first tokens of the last group. The first stage begins a group's

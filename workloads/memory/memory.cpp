@@ -32,10 +32,11 @@ using program::DType;
 using program::Slice;
 using program::Space;
 
-/// The transfers that are timed. In the last five, one kernel on the device reads data that lies on
-/// the host. For explicit_copy the data is first copied to the device. For the others it is in
-/// managed memory, whose pages move when the kernel touches them (managed), or for which a prefetch
-/// or another advice is given first.
+/// The transfers that are timed. The first four copy from host to device (h2d) or back (d2h). d2d
+/// and copy are the same copy within the device's memory; triad adds two arrays there. In the last
+/// five, one kernel on the device reads data that lies on the host. For explicit_copy the data is
+/// first copied to the device. For the others it is in managed memory, whose pages move when the
+/// kernel touches them (managed), or for which a prefetch or another advice is given first.
 enum class Kind : std::uint8_t {
   h2d_pinned,
   d2h_pinned,

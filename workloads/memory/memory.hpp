@@ -6,8 +6,8 @@
 
 #include "workloads/api/workload.hpp"
 
-/// Measures memory bandwidth: copies between host and device and within each of them, the triad,
-/// and managed memory in comparison with explicit copies.
+/// Measures memory bandwidth: copies between host and device, copies within the memory of either,
+/// the triad (a + 3 b), and managed memory in comparison with explicit copies.
 namespace isoscale::workloads::memory {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();

@@ -37,7 +37,7 @@ Values values_of(const Request& request) {
 
 struct Pair {
   gemm::Shape shape;
-  std::uint64_t part = 0;  ///< elements that each rank contributes or receives
+  std::uint64_t part = 0;  ///< elements of one rank's part; for all_reduce, all elements
 };
 
 struct Plan {

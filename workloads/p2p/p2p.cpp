@@ -81,8 +81,9 @@ Part part_of(const Request& request, const Setting& setting, const Timed& timed,
   return {};
 }
 
-/// A timed play has at most this many round trips, and its messages move at most about this many
-/// bytes, unless a single pass moves more.
+/// A timed play has at most `most_round_trips` passes; for latency a pass is a round trip. In the
+/// other kinds a rank sends at most about `bytes_of_play` bytes in a play, unless a single pass
+/// sends more.
 constexpr std::uint64_t most_round_trips = 4096, bytes_of_play = std::uint64_t{1} << 30U;
 
 class Writer {

@@ -32,8 +32,8 @@ using Round = std::vector<Pair>;
 /// in each.
 [[nodiscard]] std::vector<Round> all_pairs(int ranks);
 
-/// Returns the pairs (r, r + 1) and the pair of the last and the first rank, in two rounds, or in
-/// three if the number of ranks is odd.
+/// Returns the pairs (r, r + 1) and the pair of the last and the first rank. There are two rounds,
+/// three if the number of ranks is odd, and one for two ranks.
 [[nodiscard]] std::vector<Round> neighbours(int ranks);
 
 /// Returns `count` rounds of all_pairs(), or count + 1 if the number of ranks is odd, but at most

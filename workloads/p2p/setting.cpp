@@ -31,8 +31,9 @@ void add_to_rounds(const std::vector<Pair>& pairs, std::size_t first, std::vecto
 constexpr std::array<std::string_view, 5> kind_names{"latency", "bandwidth", "bidirectional",
                                                      "bisection", "all_to_all"};
 
-/// The number of bytes that are in flight in one direction at any time. It is so large that the
-/// latency of a message does not reduce the bandwidth.
+/// The number of bytes that a pair should have in flight in one direction. It is so large that the
+/// latency of a message does not reduce the bandwidth. Small messages reach less, since there are
+/// at most `most_messages`.
 constexpr std::uint64_t bytes_under_way = std::uint64_t{32} << 20U;
 
 constexpr std::uint64_t most_messages = 64;  // in flight at the same time

@@ -60,7 +60,8 @@ struct Setting {
 /// Builds the programs of one replica, on a mesh without dp. For each batch size of sizes_of() they
 /// have a section for prefill, which gives the first token, and one to decode each later token.
 [[nodiscard]] program::ProgramSet replica_programs(const Request& request);
-/// Returns the section for batch size number `size` and a token; token 0 is the prefill.
+/// Returns the section for batch size number `size` and a token; token 0 is the prefill. The
+/// longest answer has `output` tokens.
 [[nodiscard]] program::Section section_of(std::size_t size, std::uint64_t token,
                                           std::uint64_t output);
 

@@ -15,7 +15,8 @@ namespace isoscale::workloads::serve {
 
 namespace {
 
-/// Returns a percentile (see Quantiles); absent if there are fewer than `fewest` values.
+/// Returns the smallest value such that at least `percent` % of the values are not larger; absent
+/// if there are fewer than `fewest` values.
 std::optional<double> at_percent(std::span<const double> sorted, std::size_t percent,
                                  std::size_t fewest) {
   if (sorted.size() < fewest) return std::nullopt;

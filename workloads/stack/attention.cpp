@@ -8,9 +8,10 @@ namespace isoscale::workloads::stack {
 namespace {
 
 /// Returns the factor that scales the context (scores times values). With a softmax the factor is
-/// 1, since each row of its results adds up to 1. Without a softmax, a sum of s products of scores
-/// and values has variance s, plus s^2 / hidden because all keys and values are products of inputs
-/// with the same weights; the factor makes the variance 1.
+/// 1, since each row of its results adds up to 1. Without a softmax, an element of the context is a
+/// sum over the s positions of the sequence. Its variance would be s if keys and values were
+/// independent. All of them are products of inputs with the same weights, which adds s^2 / hidden.
+/// The factor makes the variance 1.
 double context_scale(const Geometry& g) {
   const auto s = static_cast<double>(g.whole_sequence);
   return g.options.elementwise ? 1 : 1 / std::sqrt(s + s * s / static_cast<double>(g.hidden));
@@ -246,10 +247,11 @@ BufferId LayerWriter::new_scores(KeptFor kept) {
   const std::uint64_t rows = attention_.batch() * g_.grouped * g_.sequence;
   program::Buffer buffer = buffer_of(rows * g_.whole_sequence, kept);
   if (g_.fuses_attention()) {
-    // A fused kernel keeps one f32 for each row of scores: from forward to backward, the logarithm
-    // of the row's sum of exponentials (Dao, arXiv 2307.08691, section 3.1); in backward, the
-    // product of its output and its gradient. Its backward also reads its output in the compute
-    // type. Layers that cast to fp8 keep only a cast copy of that, so it is added here.
+    // A fused attention kernel stores no scores, but one f32 for each row of them. From forward to
+    // backward this is the logarithm of the row's sum of exponentials (Dao, arXiv 2307.08691,
+    // section 3.1), and in backward the product of the row's output and its gradient. Backward also
+    // reads the kernel's output in the compute type. Layers that cast to fp8 keep only an fp8 copy
+    // of this output, so its bytes are added here.
     buffer.modelled_bytes = rows * program::element_size(DType::f32);
     if (kept && types_.casts_operands()) {
       buffer.modelled_bytes += g_.tokens * g_.context * program::element_size(types_.compute);

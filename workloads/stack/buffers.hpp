@@ -52,7 +52,7 @@ struct Layout {
   return part;
 }
 
-// The functions below treat slices as consecutive elements.
+// The functions below that take slices treat a slice as consecutive elements.
 
 /// Returns the elements `offset` ... offset + count - 1 of a buffer; an empty slice for no_buffer.
 [[nodiscard]] inline Slice flat(BufferId buffer, std::uint64_t offset, std::uint64_t count) {
@@ -130,8 +130,8 @@ inline void pass_on(Builder& builder, StreamId stream, mesh::Axis axis, const Sl
                                               transfer(Direction::receive, -1, incoming)}});
 }
 
-/// The microbatch for whose backward pass a buffer is kept, as an activation; absent for an
-/// intermediate result.
+/// The microbatch whose backward pass reads a buffer, which is kept for it as an activation; absent
+/// for an intermediate result, which is released earlier.
 using KeptFor = std::optional<int>;
 
 /// The base of the classes that write the ops of one rank. It has the builder, the rank's sizes and
@@ -193,9 +193,9 @@ class OpWriter {
   const Types& types_;
 };
 
-/// Buffers of one kind that are used in turn, by streams that wait for each other when they use the
-/// same buffer. Buffers that are allocated and released each time would not share storage, since
-/// the builder never gives freed storage to an op that would have to wait for it.
+/// Equal buffers that are used in turn. If two streams use the same buffer, the later use waits for
+/// the earlier one. Buffers that are allocated and released for each use would need more memory,
+/// since the builder never gives freed storage to an op that would have to wait for it.
 class Slots {
  public:
   /// At least `least` buffers are allocated before one is used again.

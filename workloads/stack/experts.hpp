@@ -48,14 +48,14 @@ struct RouteStats {
   std::uint64_t routed = 0;   ///< tokens x topk
   std::uint64_t dropped = 0;  ///< those of `routed` whose expert was full
   std::uint64_t padded = 0;   ///< rows of zeros that are added as padding and multiplied too
-  double imbalance = 1;       ///< most rows on a rank in one layer, over the mean
+  double imbalance = 1;       ///< most rows of a rank in a layer, over the mean of ranks and layers
 };
 /// Returns the effects of routing. `request` must have been scaled to its mesh.
 [[nodiscard]] RouteStats route_stats(const Request& request);
 
 /// Describes, for one rank, layer and microbatch, which tokens are sent to which experts and how
-/// they come back. An activation has one row for each token, in the order of tokens that Geometry
-/// describes. A token is sent once to each of its experts that is not full.
+/// they come back. An activation has one row for each token, ordered [position][sample]. A token is
+/// sent once to each of its experts that is not full.
 struct Dispatch {
   /// For each row that is sent, the index of its token in the activation. Rows are sorted by
   /// expert, then by token.
@@ -77,8 +77,8 @@ struct Dispatch {
   [[nodiscard]] std::uint64_t expert_rows() const;
 };
 
-/// Returns the dispatch of a microbatch in a layer, which is numbered in the whole model. The
-/// geometry must be made for this rank's coordinates along cp, ep and dp.
+/// Returns the dispatch of a microbatch in a layer; `layer` counts from the first layer of the
+/// whole model. The geometry must be made for this rank's coordinates along cp, ep and dp.
 [[nodiscard]] Dispatch dispatch(const Routing& routing, const Geometry& geometry, int layer,
                                 int microbatch);
 
@@ -91,8 +91,8 @@ struct Dispatch {
 class ExpertWriter : public OpWriter {
  public:
   using GradientDone = std::function<void(const Slice&)>;
-  /// Accepts a function that writes ops, and calls it at once or, if weight gradients are put off,
-  /// after the layer's weight gradients; see LayerWriter::after_weight_gradients().
+  /// Accepts a function that writes ops. Calls it at once or, if weight gradients are put off, when
+  /// those of the layer are written (LayerWriter::after_weight_gradients()).
   using Later = std::function<void(std::function<void()>)>;
 
   ExpertWriter(Builder& builder, const Geometry& geometry, const Types& types,

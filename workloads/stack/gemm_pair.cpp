@@ -122,8 +122,9 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
   const Linear& linear = first.linear;
   const BufferId in = first.in;
   const bool by_rows = g_.sequence_parallel && linear.operands == Operands::stored;
-  // Forward kept only this rank's rows, so all rows are gathered again: while the input gradient is
-  // computed or, if the weight gradient is put off, just before the weight gradient.
+  // With by_rows, forward has kept only this rank's rows of the input, but the weight gradient
+  // needs all rows. They are gathered again: while the input gradient is computed or, if the
+  // weight gradient is put off, just before it.
   std::optional<GatheredRows> all;
   if (by_rows && !puts_off_) all = rows_.gather(in);
   const auto weights = [=, this] {
@@ -290,7 +291,8 @@ RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residua
 RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId residual,
                               Hiding hiding) {
   const std::uint64_t rows = g_.tokens / g_.chunks;
-  // With several chunks, the communication is on a stream of its own, so that GEMMs hide it.
+  // If GEMMs can hide the communication, it is on a stream of its own. These are the GEMMs of other
+  // chunks or those that are written after this sum.
   const bool overlaps = g_.chunks > 1 || hiding == Hiding::possible;
   const StreamId stream = overlaps ? builder_.stream("tp") : StreamId{0};
   for (std::uint64_t first = 0; first < g_.tokens; first += rows) {

@@ -67,7 +67,7 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates)
   microbatches = distribution.microbatches.at(static_cast<std::size_t>(at.dp));
   all_microbatches = distribution.total();
   const int first = distribution.first(at.dp);
-  const bool in_steps = first >= at.dp * microbatches;  // see Distribution::alike
+  const bool in_steps = first >= at.dp * microbatches;  // otherwise the base would be negative
   microbatch_step = in_steps ? microbatches : 0;
   microbatch_base = in_steps ? first - at.dp * microbatches : first;
   tokens = sequence * microbatch;
@@ -198,7 +198,7 @@ Distribution distribution_of(const Request& request) {
   Distribution distribution{.microbatches =
                                 std::vector<int>(static_cast<std::size_t>(request.mesh.dp), each)};
   const bool is_equal = partition.kind == Partition::Kind::equal;
-  // If the schedule cannot use this number of microbatches, another check throws an error.
+  // If the schedule cannot use this number of microbatches, require_pipeline() throws an error.
   if (is_equal || each % turns.unit != 0 || each < turns.least) return distribution;
   distribution.microbatches =
       distribute_by_weight(each / turns.unit * request.mesh.dp, weights_of(partition, request),
@@ -214,8 +214,9 @@ void require_partition(const Request& scaled) {
   if (partition.kind == Partition::Kind::equal || dp == 1) return;
   const Turns turns = turns_of(options, scaled.mesh.pp);
   const auto each = static_cast<int>(options.microbatches);
-  // The smallest share, before it is rounded, must be at least the minimum number of microbatches
-  // of a replica.
+  // With partition=skewed the smallest share, before it is rounded, must be at least the minimum
+  // number of microbatches of a replica. With partition=proportional, whose shares follow from
+  // measured speeds, the mean share must be one unit more than the minimum.
   const double sum = partition.skew + dp - 1, smallest = std::min(partition.skew, 1.0);
   const bool is_skewed = partition.kind == Partition::Kind::skewed;
   const double needed = is_skewed ? turns.least * sum / smallest / dp : turns.least + turns.unit;

@@ -12,7 +12,7 @@
 
 namespace isoscale::workloads::stack {
 
-// All files of the stack use these names of namespace program.
+// All files of workloads/stack use these names of namespace program.
 using program::Add;
 using program::Advice;
 using program::Advise;
@@ -39,8 +39,8 @@ using program::Transfer;
 using program::Transpose;
 using program::Update;
 
-// The sizes of training workloads, which all consist of a stack of GEMMs like that of a
-// transformer.
+// The sizes of the workloads that train a transformer. Each of its layers consists of GEMMs, and
+// the layers follow one another.
 
 /// A range of consecutive layers.
 struct LayerRange {
@@ -57,7 +57,7 @@ struct Geometry {
   TrainingOptions options;
   mesh::Coordinates at;  ///< 0 along axes in which programs do not differ (program_axes)
   int tp, cp, ep, stage, stages;
-  int replicas;                  ///< ranks with the same parameters, whose gradients are summed
+  int replicas;                  ///< cp x ep x dp: ranks among which gradients are summed
   std::uint64_t whole_sequence;  ///< positions of a sample
   std::uint64_t sequence;        ///< s: positions on this rank and its tp group, 1/cp of the whole
   std::uint64_t microbatch;      ///< b, samples of a microbatch
@@ -84,9 +84,9 @@ struct Geometry {
   int layers;                ///< layers of this stage, in all its chunks
   int local_experts;         ///< experts of a layer on this rank; 0 = a dense MLP
   Trainer trainer;           ///< software whose memory is predicted, if any
-  /// Elements of the embedding on this rank, which only real training software has. It is 0 for
-  /// programs that are run, on all stages but the first, and on a first stage that also has the
-  /// output projection and shares its weights.
+  /// Elements of the embedding on this rank, which only real training software has. The number is
+  /// 0 for programs that are run, without the option `vocabulary`, and on all stages but the first.
+  /// It is also 0 on a single stage whose output projection shares the embedding's weights.
   std::uint64_t embedding;
   double residual_gain;  ///< g = 0.5 / layers of the model: keeps activations bounded
 
@@ -145,9 +145,9 @@ struct Distribution {
   /// replica by replica.
   [[nodiscard]] int first(int replica) const;
   /// Returns the first of the replicas that share a program with this one. Replicas that share a
-  /// program are consecutive and have the same number of microbatches. A replica has a program of
-  /// its own if a shared program could not number its samples as base + step x coordinate with a
-  /// base of at least 0.
+  /// program are consecutive and have the same number of microbatches. Their program numbers
+  /// samples as base + step x coordinate along dp. If this would need a base below 0, the replica
+  /// has a program of its own.
   [[nodiscard]] int alike(int replica) const;
 };
 
@@ -167,8 +167,8 @@ struct Distribution {
 /// of pp if the schedule needs that. Without measured speeds, "proportional" gives equal parts.
 [[nodiscard]] Distribution distribution_of(const Request& request);
 
-/// Throws base::UsageError, with the numbers and the nearest valid ones, if `partition` is invalid
-/// or there are too few microbatches to distribute.
+/// Throws base::UsageError, with the numbers and the nearest valid ones, if there are too few
+/// microbatches for the option `partition` to distribute.
 void require_partition(const Request& scaled);
 
 }  // namespace isoscale::workloads::stack

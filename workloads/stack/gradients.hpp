@@ -42,19 +42,20 @@ struct GradientTarget {
 /// the gradients of the next step (error feedback). With zero=1 each rank gets only its part of the
 /// sum. With zero=2|3 a bucket has the whole gradients of one microbatch until it is complete; then
 /// each rank adds its part of the sum to its part for earlier microbatches. With strategy=funnel
-/// this class does nothing.
+/// this class sums nothing.
 class Gradients {
  public:
-  /// With compression, allocates a buffer for gradients that have not been sent yet, and clears it
-  /// in the setup section.
+  /// With compression, allocates a buffer for gradients that have not been sent yet. It is cleared
+  /// in the setup section, which is run once before the first step.
   Gradients(Builder& builder, const Geometry& geometry, const Parameters& parameters,
             const Request& request);
 
   /// Returns where a microbatch's gradient of a weight is written. `gradient` is the slice from
   /// Parameters::gradient().
   [[nodiscard]] GradientTarget target(const Slice& gradient, int microbatch);
-  /// Notes that the gradient of this weight has been written for a microbatch, and reduces its
-  /// bucket if the bucket is complete.
+  /// Notes that the gradient of this weight has been written for a microbatch. If that completes
+  /// the bucket, reduces it: with zero=2|3 in every microbatch, otherwise in the last one and only
+  /// if the option `overlap` is on.
   void done(const Slice& gradient, int microbatch);
   /// Reduces the remaining buckets. Called after all backward passes have been written.
   void finish();
@@ -62,7 +63,8 @@ class Gradients {
  private:
   void prepare_compression();
   void reduce(const Bucket& bucket);
-  // These functions replace the gradients of a bucket on each replica by their sum.
+  // These functions replace the gradients of a bucket on each replica by their sum over replicas;
+  // exchange_largest() adds up only the elements that compression sends.
   void all_reduce(const Slice& bucket, mesh::AxisSet axes);
   void all_reduce_narrow(const Slice& bucket, mesh::AxisSet axes);
   void exchange_largest(const Slice& bucket, mesh::AxisSet axes);
@@ -86,11 +88,11 @@ class Gradients {
   DType type_, travel_type_;
   double scale_;  ///< factor for data in a narrow type, a power of two
   TopK top_k_{};
-  BufferId unsent_ = no_buffer;  ///< allocated only with compression
+  BufferId unsent_ = no_buffer;  ///< gradients that were not sent yet; only with compression
   bool reduces_;
   StreamId stream_ = 0;
   Slots whole_, parts_;  ///< zero=2|3: whole buckets of a microbatch, and received parts
-  std::map<std::pair<const Bucket*, int>, BufferId> open_;  ///< by bucket and microbatch
+  std::map<std::pair<const Bucket*, int>, BufferId> open_;  ///< buffers of incomplete buckets
 };
 
 /// One pass of a microbatch that reads the weights of a layer.
@@ -104,13 +106,15 @@ struct WeightUse {
 /// releases them afterwards. Weights that stay on the device are always available. Sharded ones
 /// (zero=3) are gathered from the ranks that share them, bucket by bucket. Those in host memory
 /// (offload=weights) are copied to the device, layer by layer, or advised to move there if the
-/// memory is managed. This is done `prefetch` buckets or layers ahead, on a stream of its own.
+/// memory is managed. This is done `prefetch` buckets or layers ahead and, if the option `overlap`
+/// is on, on another stream than the GEMMs.
 class Weights {
  public:
   Weights(Builder& builder, const Geometry& geometry, const Parameters& parameters);
 
-  /// Fetches the weights of the next use, and the weights of the following uses, unless they are on
-  /// the device already. Must be called before each use, with its layer.
+  /// Fetches the weights of the next use and, ahead of time, the next `prefetch` buckets or layers
+  /// of later uses, unless they are on the device already. Must be called before each use, with its
+  /// layer.
   void before(int layer);
   /// Must be called after the ops of each use have been written.
   void after();
@@ -144,12 +148,13 @@ class Weights {
   Slots slots_;
   StreamId stream_ = 0;
   std::size_t use_ = 0;                   ///< index of the current use, or of the next one
-  std::size_t needed_ = 0, fetched_ = 0;  ///< numbers of stays that must have begun; that have
+  std::size_t needed_ = 0, fetched_ = 0;  ///< stays that must have begun; stays that have begun
 };
 
 /// Updates the weights, bucket by bucket. With zero=1|2 each rank updates its part of a bucket, and
-/// all ranks then gather the whole bucket. Offloaded states are copied to the device before the
-/// update and back after it, while another bucket is updated.
+/// all ranks then gather the whole bucket, at once or at the beginning of the next step. With
+/// zero=3 each rank only updates its part. Offloaded states are copied to the device before the
+/// update and back after it, with the option `overlap` while another bucket is updated.
 class Updates {
  public:
   Updates(Builder& builder, const Parameters& parameters);
@@ -162,8 +167,8 @@ class Updates {
   void write();
 
  private:
-  /// The slices that an update reads and writes. Offloaded states and weights are copied to slots
-  /// for the update.
+  /// The slices that an update reads and writes. Offloaded states and weights are copied to device
+  /// buffers (slots) for the update.
   struct Bundle {
     Update update{};
     Slice whole_weight{};  ///< the whole bucket; the update's weight is this rank's part

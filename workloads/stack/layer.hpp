@@ -35,10 +35,11 @@ struct Saved {
   bool inner_copy;  ///< the cast copy of `inner`
 };
 
-/// Says whether the input gradient of a layer is computed before or after the weight gradient of
-/// QKV. first: the weight gradient can hide an all-reduce of the input gradient. last: the input
-/// gradient is complete when backward ends, and not one GEMM earlier. The first layer of a stage,
-/// whose input gradient is sent to the previous stage, uses last, or first with async_reduce.
+/// Says whether the input gradient of the first GEMM of a pair is computed before or after its
+/// weight gradient. first: the weight gradient can hide an all-reduce of the input gradient. last:
+/// the input gradient is the last result of the backward pass. The QKV GEMM of the first layer of a
+/// stage, whose input gradient is sent to the previous stage when the pass ends, uses `last` unless
+/// async_reduce is on. All other GEMMs use `first`.
 enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:
@@ -48,7 +49,8 @@ enum class InputGradient : std::uint8_t { first, last };
 /// or activation. With elementwise work the layer is
 ///   Y = g * attention(norm(X)) * Wo + X,   Z = g * inner(norm(Y) * Wup) * Wdown + Y
 /// where attention applies a softmax to its scores, and inner is gelu, or swiglu in gated MLPs. If
-/// partial sums are added up over tp, each rank adds 1/tp of the residual to its partial sum.
+/// partial sums are all-reduced over tp, each rank adds 1/tp of the residual to its partial sum.
+/// With sequence parallelism, a rank adds the whole residual to the rows of the sum that it keeps.
 class LayerWriter : public OpWriter {
  public:
   LayerWriter(Builder& builder, const Geometry& geometry, const Types& types,
@@ -63,13 +65,14 @@ class LayerWriter : public OpWriter {
   void put_off_weight_gradients(bool later) { puts_off_ = later; }
   /// Writes the weight gradients that backward() has put off.
   void weight_gradients(int layer, int microbatch);
-  /// Calls `write` now or, if weight gradients are put off, after weight_gradients() of this layer.
+  /// Calls `write` now or, if weight gradients are put off, when weight_gradients() is called for
+  /// this layer and microbatch.
   void after_weight_gradients(int layer, int microbatch, std::function<void()> write);
 
   /// Says whether the gradient that is passed to backward() is released after its last use.
   enum class Ownership : std::uint8_t { released, kept };
-  /// Computes dX from dZ [shard_tokens, h], in a new buffer. Releases the buffers that forward
-  /// kept, except X.
+  /// Computes dX from dZ [shard_tokens, h], in a new buffer, and the weight gradients unless they
+  /// are put off. Releases the buffers that forward kept after their last use, except X.
   [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient,
                                   Ownership gradient_ownership, InputGradient order);
   [[nodiscard]] BufferId input_of(int layer, int microbatch) const;
@@ -77,7 +80,7 @@ class LayerWriter : public OpWriter {
 
   /// Computes logits = X * Wv. The logits are also their own gradient, since loss = 1/2 |logits|^2.
   [[nodiscard]] BufferId vocabulary_forward(int microbatch, BufferId input);
-  /// Computes dX = dlogits * Wv^T, and sums it over tp.
+  /// Computes dX = dlogits * Wv^T, summed over tp, and the gradient of Wv.
   [[nodiscard]] BufferId vocabulary_backward(int microbatch, BufferId input, BufferId logits);
 
   /// True if backward() reads the inputs of forward(), so that they must be kept.
@@ -119,7 +122,7 @@ class LayerWriter : public OpWriter {
   /// Returns the data that backward can read after recomputation.
   [[nodiscard]] Saved saved_for_backward() const;
   void recompute_inner(LayerState& state, int layer, int microbatch);
-  /// True if forward keeps everything but the activation's output, which backward recomputes.
+  /// True if forward does not keep the activation's output, so that backward recomputes it.
   [[nodiscard]] bool recomputes_inner() const;
 
   /// Computes out = in * W for the first GEMM of a pair. `out` has all rows of the tp group. With
@@ -174,7 +177,8 @@ class LayerWriter : public OpWriter {
   /// arguments only when it is called, so they must still exist.
   [[nodiscard]] TensorRows::Product input_product(const Linear& linear,
                                                   const LinearWriter::Operand& d_out);
-  /// Writes a weight gradient piece by piece; x and dy return the rows of their operand.
+  /// A function that returns the rows `piece` of an operand. weight_gradient_by_rows() writes a
+  /// weight gradient piece by piece, from the rows that x and dy return.
   using RowsOf = std::function<Matrix(const RowBlock& piece)>;
   void weight_gradient_by_rows(const Linear& linear, int microbatch, const GatheredRows& rows,
                                const RowsOf& x, const RowsOf& dy);

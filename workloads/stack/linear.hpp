@@ -141,11 +141,12 @@ struct Positions {
 /// Returns the positions of a rank's part of the sequence, in their order between the two GEMMs of
 /// a pair. With sequence_parallel this is the order in which they arrive: in chunks, [chunk][rank];
 /// on a ring, first the rank's own positions, then those of the ranks before it. They are not
-/// sorted, since no product of the stack depends on their order.
+/// sorted, since the results of a layer do not depend on their order.
 [[nodiscard]] std::vector<Positions> inner_positions(const Geometry& geometry);
 
 /// Gathers the rows of all ranks before a pair of GEMMs, and sums and scatters them after it, for
-/// sequence parallelism (Korthikanti et al., arXiv 2205.05198, section 4.2.2). Rows are sent in
+/// sequence parallelism (Korthikanti et al., arXiv 2205.05198, section 4.2.2). Without sequence
+/// parallelism every rank has all rows, and they are summed by an all-reduce. Rows are sent in
 /// parts, so that one part is sent while another is multiplied. A part is one of `chunks`
 /// collectives, or one step of a ring (Wang et al., ASPLOS 2023, "Overlap communication with
 /// dependent computation via decomposition").

@@ -67,7 +67,8 @@ double parse_capacity(std::string_view key, std::string_view text) {
       base::quoted(text));
 }
 
-/// Returns the options about samples, and about gradients of replicas.
+/// Returns the options about samples, about gradients of replicas, and about where weights,
+/// gradients and optimizer states are kept.
 std::vector<OptionSpec> data_options() {
   return {
       option::integer<&O::batch>("batch", "", {1, 1'000'000'000},

@@ -51,8 +51,8 @@ enum class Recompute : std::uint8_t {
   full,       ///< all but the inputs of layers
 };
 
-/// Says how GPUs add fp8 products (see program::Accumulation). by_pass: fast in forward, split in
-/// gradients.
+/// Says how GPUs add fp8 products. fast: within tensor cores, which keep about 14 bits. split: with
+/// partial sums in f32. by_pass: fast in forward, split in gradients.
 enum class Fp8Accumulate : std::uint8_t { by_pass, fast, split };
 
 /// The way in which the experts of a rank multiply. exact: one GEMM for each expert, with the rows
@@ -68,7 +68,9 @@ struct Partition {
   double skew = 1;  ///< skewed: share of the first replica over that of any other
 };
 
-/// Says how many layers each virtual stage has (see pipeline.cpp for the rules).
+/// Says how many layers each virtual stage has. equal: all have the same number. nearest: the first
+/// ones may have one more. lighter_ends: the same rule, but the input and the vocabulary count as a
+/// layer of the first and of the last stage. named: the numbers in `named`.
 struct StageLayers {
   enum class Kind : std::uint8_t { equal, nearest, lighter_ends, named } kind = Kind::equal;
   std::vector<int> named{};  ///< named: the layers of each virtual stage; a stage may have none

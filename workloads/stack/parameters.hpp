@@ -21,8 +21,8 @@ namespace isoscale::workloads::stack {
 /// reduce_bucket, gather_bucket, prefetch, offload and offload_memory.
 ///
 /// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5): 1 shards masters
-/// and moments, 2 gradients too, 3 weights too. The ranks along one axis share them: those along dp
-/// or, in a mesh with ep and without experts, those along ep, and then each group of ep has a copy
+/// and moments, 2 gradients too, 3 weights too. They are sharded over the ranks along dp. In a mesh
+/// with ep and without experts they are sharded along ep instead, and each group of ep has a copy
 /// (hybrid sharding; Zhao et al., arXiv 2304.11277, section 3.2.2). With one rank along that axis
 /// nothing can be sharded, so `zero` is 0.
 struct StatePlan {
@@ -72,8 +72,8 @@ struct Parameter {
   Shard shard;
   std::uint64_t fan_in = 0;  ///< inputs that each output of the matrix sums
   bool of_expert = false;    ///< differs along ep, so its gradient is not summed over ep
-  /// Verification compares named tensors (program::Observable) of a run with those of a reference,
-  /// relative to the largest element. `observed_in` names the tensor that contains this
+  /// Verification compares named tensors (program::Observable) of a run with those that one rank
+  /// computes in f64, relative to the largest element. `observed_in` names the tensor that has this
   /// parameter, and `observed_base` is its offset there; "" if the parameter is its own tensor.
   /// The same matrix of all experts of a layer is one tensor: a single expert may get no token, and
   /// a change of its weights that is all zeros has no relative difference.
@@ -95,7 +95,8 @@ struct Bucket {
 /// gradients. The parameters of experts come after all others.
 [[nodiscard]] std::vector<Parameter> parameters_of(const Geometry& geometry);
 /// Returns the buckets of some parameters. A bucket ends with the parameter that fills it to at
-/// least `bucket` bytes; each element counts `element` bytes.
+/// least `bucket` bytes, or with the last parameter before those of experts begin; each element
+/// counts `element` bytes.
 [[nodiscard]] std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters,
                                              std::uint64_t bucket, std::uint64_t element);
 
@@ -124,15 +125,15 @@ struct States {
 /// same order of parameters.
 class Parameters {
  public:
-  /// Allocates the buffers; in the setup section, fills the weights with random values made from
-  /// the seed.
+  /// Allocates the buffers. The setup section, which is run once before the first step, fills the
+  /// weights with random values made from the seed.
   Parameters(Builder& builder, const Geometry& geometry, const Request& request);
 
   /// Stands for the output projection where a layer number is expected.
   static constexpr int vocabulary = -1;
   /// These functions return a slice of the buffer of all weights, or of all gradients, of a stage:
   /// the slice of a layer's tensor, or of that tensor in expert number `expert` on this rank. If
-  /// there is no such buffer, the slice has no_buffer, and its offset identifies the parameter.
+  /// the buffer is sharded, the slice has no_buffer, and its offset only identifies the parameter.
   [[nodiscard]] Slice weight(int layer_of_stage, Tensor tensor, int expert = 0) const;
   [[nodiscard]] Slice gradient(int layer_of_stage, Tensor tensor, int expert = 0) const;
 

@@ -15,8 +15,8 @@ namespace {
 
 using Rule = StageLayers::Kind;
 
-/// Returns the number of layers of each stage, as equal as possible. The first stages have one
-/// more.
+/// Returns the number of layers of each stage, as equal as possible. If `stages` does not divide
+/// `layers`, the first stages have one more than the others.
 std::vector<int> nearest_layers(int layers, int stages) {
   std::vector<int> result(static_cast<std::size_t>(stages), layers / stages);
   for (int s = 0; s < layers % stages; ++s) ++result[static_cast<std::size_t>(s)];

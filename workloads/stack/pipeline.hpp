@@ -97,7 +97,8 @@ using StageStep = std::variant<Action, HandOver>;
 /// Returns the numbers that pp must divide: the number of layers, if stages must be equal.
 [[nodiscard]] std::vector<mesh::Constraint> pipeline_limits(const Request& base);
 /// Throws base::UsageError, with the numbers and the nearest ones that work, if the schedule does
-/// not fit the number of microbatches, or the number of stages does not fit the number of layers.
+/// not fit the number of microbatches, if the number of stages does not fit the number of layers,
+/// or if handover=scattered cannot divide the rows of an activation by tp.
 void require_pipeline(const Request& scaled);
 
 /// These functions return the option stage_layers of a twin (the small version of a request for

@@ -88,7 +88,7 @@ class Popularity {
   }
 
  private:
-  static constexpr int most_tries = 8;  // draws before other_than() is called
+  static constexpr int most_tries = 8;  // repeated draws before other_than() is called
 
   [[nodiscard]] std::uint32_t any(Draws& draws) const {
     const auto found = std::ranges::upper_bound(sums_, draws.fraction() * sums_.back());
@@ -170,7 +170,8 @@ void set_sent(const Routing& routing, const std::vector<std::uint32_t>& experts,
 }
 
 /// Sets the members of a Dispatch that sort the received rows by expert. `from[member][expert of
-/// this rank]` is the number of rows received from a member of the ep group for an expert.
+/// this rank]` is the number of rows received from a member of the ep group for an expert. With
+/// padding, each expert gets `room` rows.
 void set_arranged(const std::vector<std::vector<std::uint64_t>>& from, ExpertBatch batch,
                   std::uint64_t room, Dispatch& result) {
   const std::size_t local = from.front().size();

@@ -64,8 +64,8 @@ std::vector<BufferId> set_symmetric(program::RankProgram& program) {
 }
 
 /// Writes the program of one stage: its actions in the order of the schedule, the messages between
-/// them, the reduction of gradients over dp, and the update. The buffers in `symmetric` (sorted)
-/// are allocated in symmetric memory.
+/// them, the reduction of gradients over replicas, and the update. The buffers in `symmetric`
+/// (sorted) are allocated in symmetric memory.
 class StageWriter {
  public:
   StageWriter(const Request& request, const mesh::Coordinates& at,
@@ -183,7 +183,8 @@ class StageWriter {
       });
     }
     if (!is_first(action)) {
-      // A stage without layers sends the output itself as its gradient, and keeps it.
+      // If the last stage has no layers, it sends the model's output itself as the gradient. The
+      // output is kept if verification reads it.
       const bool is_kept = ownership == LayerWriter::Ownership::kept;
       return hand_overs_.leave(action, gradient, is_kept ? Sent::kept : Sent::released);
     }

@@ -28,12 +28,13 @@ namespace isoscale::workloads::stack {
                                    std::uint64_t whole, const Positions& positions);
 
 /// Provides the inputs of the first stage. They are on the device for the whole run, or each
-/// microbatch is copied to the device from host memory, one microbatch ahead of its use, on a
-/// stream of its own. With strategy=funnel the first replica has the inputs of all replicas, and
-/// scatters those of each microbatch just before its use.
+/// microbatch is copied to the device from host memory, one microbatch ahead of its use, on another
+/// stream than the GEMMs. With strategy=funnel the first replica has the inputs of all replicas,
+/// and scatters those of each microbatch just before its use.
 class Inputs : public OpWriter {
  public:
-  /// Allocates the inputs, and fills them in the setup section. Does nothing on later stages.
+  /// Allocates the inputs. The setup section, which is run once before the first step, fills them.
+  /// Does nothing on later stages and, with strategy=funnel, on replicas other than the first.
   Inputs(Builder& builder, const Geometry& geometry, const Types& types, const Request& request);
 
   /// Returns the input of a microbatch; ops that are written afterwards may read it. Called once
@@ -42,7 +43,7 @@ class Inputs : public OpWriter {
   /// Releases the input of a microbatch, unless it is kept on the device for the whole run. Call
   /// this after the microbatch's backward pass.
   void give_back(BufferId input);
-  /// True if inputs are kept on the device for the whole run.
+  /// True if the buffers that take() returns are kept on the device for the whole run.
   [[nodiscard]] bool keeps() const;
 
  private:
@@ -60,15 +61,16 @@ class Inputs : public OpWriter {
 /// The state of a buffer after a message has sent it.
 enum class Sent : std::uint8_t { released, kept };
 
-/// Sends activations [tokens, hidden] and their gradients from stage to stage. They are sent as a
+/// Sends activations [shard_tokens, hidden] and their gradients between stages. They are sent as a
 /// whole, or each rank of tp sends only its rows, and the receiving ranks gather all rows
 /// (Narayanan et al., arXiv 2104.04473, section 4.1).
 class HandOvers : public OpWriter {
  public:
   using OpWriter::OpWriter;
 
-  /// Stores the result of an action until the message that contains it is written. The message then
-  /// releases it, unless it is kept: a stage without layers may send an input of the run.
+  /// Stores the result of an action until the message that sends it is written. The message then
+  /// releases it, unless `then` says that it is kept: a stage without layers may send an input of
+  /// the run, or an output that verification reads.
   void leave(const Action& made, BufferId buffer, Sent then);
   /// Appends the exchange of messages with a neighbouring stage to the program.
   void write(const HandOver& message);

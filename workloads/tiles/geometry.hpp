@@ -151,14 +151,14 @@ class Convolution {
 /// buffers. Every rank has all of them, and gradients are summed over all ranks.
 class Kernels {
  public:
-  /// Allocates the buffers; in the setup section, fills the weights with random values made from
-  /// the seed.
+  /// Allocates the buffers. The setup section, which is run once before the first step, fills the
+  /// weights with random values made from the seed.
   Kernels(program::Builder& builder, const Geometry& geometry, const Request& request);
 
   [[nodiscard]] program::Slice weight(int layer) const;
   [[nodiscard]] program::Slice gradient(int layer) const;
-  /// Notes that the gradient of a layer has been written. If that completes a bucket, the bucket is
-  /// summed over all ranks while later ops run.
+  /// Notes that the gradient of a layer has been written. If that completes a bucket and the option
+  /// `overlap` is on, the bucket is summed over all ranks while later ops run.
   void done(int layer);
   /// Sums the remaining buckets, and updates the weights. Called when all gradients have been
   /// written.

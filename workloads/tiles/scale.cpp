@@ -184,8 +184,8 @@ Request twin(const Request& request) {
   small.options["channels"] = std::to_string(std::min<std::uint64_t>(real.channels, 8));
   const int layers = std::min(real.layers, 4);
   small.options["layers"] = std::to_string(layers);
-  // The twin has as many buckets as the real request, but at least two and at most one for each
-  // layer.
+  // The twin (this small request) has about as many buckets as the real one, but at least two and
+  // at most one for each layer.
   const std::uint64_t element =
       program::element_size(stack::types_of(request.precision).accumulate);
   const std::size_t buckets =

@@ -46,7 +46,8 @@ class Halo {
   void begin(program::BufferId tile, Columns columns) {
     const bool wraps = g_.boundary == Boundary::periodic;
     if (wraps && g_.tiles_across == 1 && columns == Columns::early) {
-      // This must precede the messages, since the rows that are sent include these columns.
+      // This must precede the messages. The builder orders ops by ranges of memory, and the range
+      // of these columns includes the rows that are sent. Written later, it would wait for them.
       wrap_columns(tile, on_compute, g_.halo, g_.tile.rows, 1, 0);
     }
     if (g_.tiles_down > 1) exchange_rows(tile);
