@@ -219,9 +219,11 @@ StageLaw stage_law(const Workload& workload, const Request& request,
     law.each.*number = few == most ? one.*number / few : (two.*number - one.*number) / (most - few);
     law.fixed.*number = few == most ? 0 : one.*number - law.each.*number * few;
   }
-  // For each microbatch, the activations of these small steps are those of the layers and the
-  // output of the last layer; the input of the first layer is counted separately, by its role. What
-  // remains of the constant part is the layer that is being recomputed, which exists only once.
+  // In the small steps, the activations of one microbatch are those of all layers, the input of
+  // each layer included, plus the output of the last layer. The input of the first layer is
+  // missing if it is on the device, since it then has a role of its own (Role::input). The layer
+  // that is being recomputed exists once in a step, so a microbatch has 1 / probed_microbatches
+  // of it. The constant part is thus output - input + recomputed / probed_microbatches.
   const double beyond = law.fixed.activation + two.input - two.output;
   law.fixed.activation = law.each.recomputed = law.each.input = law.each.output = 0;
   law.fixed.recomputed = std::max(0.0, beyond * probed_microbatches);

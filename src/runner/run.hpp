@@ -16,8 +16,8 @@
 /// Runs one launch from its plan to its finished run file.
 namespace isoscale::runner {
 
-/// Functions of the program that the runner calls. They are passed in, since the runner's library
-/// does not link to the libraries that have them.
+/// What the main program passes to the runner: the supervisor of the launch, and functions from
+/// libraries to which the runner's library does not link.
 struct Services {
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;

@@ -71,9 +71,9 @@ struct Injection {
 
 /// Returns the ranks that an injection names, ascending; empty if it applies to all ranks.
 [[nodiscard]] std::vector<int> ranks_of(const Injection& injection);
-/// Returns the texts of all injections except clock errors and flipped bits: "slow-rank=3:1.2,
-/// jitter=5%"; "" if there are none. They change how long ops take, which only the host device can
-/// do.
+/// Returns the texts of the injections that change how ops are run: all except clock errors and
+/// flipped bits. Only the host device can apply them. Example: "slow-rank=3:1.2, jitter=5%"; ""
+/// if there are none.
 [[nodiscard]] std::string slowing_injections(const std::vector<Injection>& injections);
 
 }  // namespace isoscale::settings

@@ -113,9 +113,9 @@ struct RunConfig {
   /// The folder in which the run file continues; empty = TMPDIR, else /tmp.
   std::filesystem::path fallback_dir;
   std::vector<std::string> allowed;  ///< preflight checks whose stop is ignored
-  /// The run file to resume, whose missing points are measured; empty for a new run. In the
-  /// configuration of the command line there are then no experiments, and of the other settings
-  /// only `retry`, `budget`, `allowed` and `verbosity` have an effect; resumed() adds the others.
+  /// The run file to resume, whose missing points are measured; empty for a new run. A command
+  /// line with --resume gives no experiments, and of the other settings only `retry`, `budget`,
+  /// `allowed` and `verbosity`. resumed() takes all the rest from the run file.
   std::filesystem::path resume;
   Retry retry = Retry::failed;
   /// The data sheet (a name or a file) that gives the times of a dry run; "" = usual rates.

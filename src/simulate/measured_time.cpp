@@ -164,8 +164,9 @@ double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   return sum;
 }
 
-/// Smaller squared distances count as this one. A GEMM's weight is 1 / squared distance, so the
-/// largest weight is 1 / same.
+/// The lower limit of the squared distance between two GEMM shapes (see distance()). The rate of
+/// a shape that was not measured is the geometric mean of the rates of near shapes, with the
+/// weights 1 / squared distance. The limit keeps a weight finite where the distance is 0.
 constexpr double same = 1e-9;
 
 struct Nearby {

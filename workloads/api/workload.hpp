@@ -141,8 +141,9 @@ struct Case {
   /// The number of passes that makes a play long enough on the host. A play has fewer passes if
   /// these would take too long, and more if the device needs a longer play (PlayBounds).
   std::uint64_t most_times = 1;
-  /// If true, the executor asks its library to estimate the section's time. The case's rows report
-  /// it as the number "estimate", in seconds per call.
+  /// If true, the executor asks its communication library (NCCL) to estimate how long the section's
+  /// communication takes. The case's rows report this as the number "estimate", in seconds per
+  /// call, unless the library gives no estimate.
   bool wants_estimate = false;
   std::size_t row_begin = 0, row_end = 0;  ///< the case's range in Bench::rows
   CallsAreSpans calls_are_spans = CallsAreSpans::yes;

@@ -39,8 +39,9 @@ using program::Transfer;
 using program::Transpose;
 using program::Update;
 
-// The sizes of the workloads that train a transformer. Each of its layers consists of GEMMs, and
-// the layers follow one another.
+// The part of a transformer that one rank has, and its sizes. The layers of a transformer follow
+// one another. Each consists of GEMMs and, with the option `elementwise`, of norms, softmax and
+// activation functions.
 
 /// A range of consecutive layers.
 struct LayerRange {

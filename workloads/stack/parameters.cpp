@@ -117,8 +117,10 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
 }
 
 void Parameters::allocate(Builder& builder, const Types& types, const Request& request) {
-  /// Allocates 1/shards of all elements. In a prediction, the training software keeps `modelled`
-  /// elements of the type `kept` instead.
+  /// Allocates a buffer with 1/shards of all elements. If the memory of some training software is
+  /// predicted (Geometry::trainer), the buffer counts as what that software keeps in its place:
+  /// `modelled` elements of the type `kept`, but at least 1 byte, since 0 modelled bytes would
+  /// mean the buffer's own size.
   const auto flat = [&](program::Buffer buffer, std::uint64_t shards, std::uint64_t modelled,
                         DType kept) {
     buffer.count = count() / shards;

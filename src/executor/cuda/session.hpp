@@ -120,7 +120,8 @@ class CudaSession final : public Session {
   /// Measures the time between two events on the GPU. With Launches::counted, the first event
   /// happens as soon as play() is called, since the streams are idle. With Launches::hidden, it
   /// happens once the host has launched the first ops behind it in the stream, and all ranks with
-  /// which the section has collectives have reached it.
+  /// which the section has collectives have reached it. In the first play of a section it does not
+  /// wait for the launches, since libraries load kernels and make connections then.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
   /// Returns the sum of the times that ncclGroupSimulateEnd gives for the collectives, each in a
