@@ -104,8 +104,7 @@ CollectiveTime time_of(const simulate::Network& network, const collectives::Coll
   constexpr std::array<std::string_view, 3> reductions{"sum", "min", "max"};
   if (one.reduction) row.reduction = reductions.at(static_cast<std::size_t>(*one.reduction));
   if (time.algorithm) row.algorithm = simulate::name(*time.algorithm);
-  if (time.protocol != nullptr && time.algorithm != simulate::Algorithm::multicast)
-    row.protocol = time.protocol->name;
+  if (time.protocol != nullptr) row.protocol = time.protocol->name;
   if (!is_barrier && time.seconds > 0) {
     row.algbw = row.bytes / time.seconds;
     row.busbw = *row.algbw * microbench::bus_factor(row.op, setting.members).value_or(1);

@@ -403,6 +403,7 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
       machine.network->across = other.network->across;
       machine.network->ports_per_rank = other.network->ports_per_rank;
       machine.network->tiers = other.network->tiers;
+      machine.network->collnet = other.network->collnet;
     } else {
       machine.measured.untold = other.measured.untold;
     }

@@ -7,8 +7,8 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -237,17 +237,13 @@ class SheetSection {
   std::vector<SheetKey>* asked_;
 };
 
-/// Returns the value in `names` that has the name `text`. Throws base::UsageError if there is none.
-template <class Value, std::size_t count>
-Value choice(const SheetSection& section, std::string_view key, std::string_view text,
-             const std::array<std::pair<std::string_view, Value>, count>& names) {
-  std::vector<std::string_view> known;
-  for (const auto& [name, value] : names) {
-    if (name == text) return value;
-    known.push_back(name);
-  }
+/// Returns the index of `text` in `names`. Throws base::UsageError if it is none of them.
+inline std::size_t choice(const SheetSection& section, std::string_view key, std::string_view text,
+                          std::span<const std::string_view> names) {
+  const auto found = std::ranges::find(names, text);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   section.refuse(key, fmt::format("is {}{}; it is one of {}", base::quoted(text),
-                                  base::did_you_mean(text, known), fmt::join(known, ", ")));
+                                  base::did_you_mean(text, names), fmt::join(names, ", ")));
 }
 
 inline program::OpKind kind_of(const SheetSection& section, std::string_view key,

@@ -33,26 +33,10 @@ constexpr SheetRange extent{1, 4096, "elements"};
 constexpr SheetRange factor{1e-3, 1e3, "times"};
 constexpr SheetRange deviation{0, 10, "relative standard deviation"};
 
-program::DType matrix_type(const SheetSection& section, std::string_view text) {
-  using program::DType;
-  constexpr std::array<std::pair<std::string_view, DType>, 6> names{{{"f64", DType::f64},
-                                                                     {"f32", DType::f32},
-                                                                     {"tf32", DType::f32},
-                                                                     {"f16", DType::f16},
-                                                                     {"bf16", DType::bf16},
-                                                                     {"fp8", DType::e4m3}}};
-  return choice(section, "types", text, names);
-}
-
-simulate::Algorithm algorithm_of(const SheetSection& section, std::string_view key,
-                                 std::string_view text) {
-  std::array<std::pair<std::string_view, simulate::Algorithm>, simulate::algorithm_names.size()>
-      names{};
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    names[i] = {simulate::algorithm_names[i], static_cast<simulate::Algorithm>(i)};
-  }
-  return choice(section, key, text, names);
-}
+/// The names of element types in a sheet, and the type of operands for each.
+constexpr std::array<std::string_view, 6> type_names{"f64", "f32", "tf32", "f16", "bf16", "fp8"};
+constexpr std::array matrix_types{program::DType::f64, program::DType::f32,  program::DType::f32,
+                                  program::DType::f16, program::DType::bf16, program::DType::e4m3};
 
 // Each function below reads one table; SheetSection::read() then refuses all other keys of the
 // table.
@@ -85,7 +69,7 @@ simulate::Processor read_processor(SheetSection& section) {
     if (types.empty()) entry.refuse("types", "is missing (element types, like [\"bf16\"])");
     for (const std::string& type : types) {
       result.matrix.push_back(
-          {.type = matrix_type(entry, type),
+          {.type = matrix_types.at(choice(entry, "types", type, type_names)),
            .mode = type == "tf32" ? program::ComputeMode::tf32 : program::ComputeMode::native,
            .peak = flops,
            .reached = reached});
@@ -131,14 +115,21 @@ simulate::Protocol read_protocol(SheetSection& section) {
           .most_two = section.number_or_0("most_two", wire)};
 }
 
-simulate::Multicast read_multicast(SheetSection& section) {
-  simulate::Multicast result{
-      .reached = section.shares("reached", "share of the inner link by bytes of a member's part"),
-      .latency = section.number("latency", seconds),
-      .across_latency = section.number("across_latency", seconds),
-      .most_nodes = section.count_or_0("most_nodes", nodes)};
+simulate::SwitchReduction read_reduction(SheetSection& section, std::string_view reached) {
+  simulate::SwitchReduction result{.reached = section.shares("reached", reached),
+                                   .latency = section.number("latency", seconds),
+                                   .across_latency = section.number("across_latency", seconds),
+                                   .most_nodes = section.count_or_0("most_nodes", nodes)};
   if (result.reached.empty()) section.refuse("reached", "is missing");
   return result;
+}
+
+simulate::SwitchReduction read_multicast(SheetSection& section) {
+  return read_reduction(section, "share of the inner link by bytes of a member's part");
+}
+
+simulate::SwitchReduction read_collnet(SheetSection& section) {
+  return read_reduction(section, "share of a port's large messages by bytes of a member's part");
 }
 
 simulate::Network read_network(SheetSection& section) {
@@ -164,16 +155,23 @@ simulate::Network read_network(SheetSection& section) {
   if (auto multicast = section.section("multicast")) {
     result.multicast = multicast->read(read_multicast);
   }
+  if (auto collnet = section.section("collnet")) result.collnet = collnet->read(read_collnet);
   result.algorithms.clear();
   for (const std::string& name : section.texts("algorithms", "of its library")) {
-    result.algorithms.push_back(algorithm_of(section, "algorithms", name));
+    result.algorithms.push_back(static_cast<simulate::Algorithm>(
+        choice(section, "algorithms", name, simulate::algorithm_names)));
   }
   if (result.algorithms.empty()) section.refuse("algorithms", "is missing (those of its library)");
-  if (result.multicast && std::ranges::find(result.algorithms, simulate::Algorithm::multicast) ==
-                              result.algorithms.end()) {
-    section.refuse("multicast", "is given, but algorithms do not name it");
+  for (const auto& [algorithm, rate] :
+       {std::pair{simulate::Algorithm::multicast, &result.multicast},
+        {simulate::Algorithm::collnet, &result.collnet}}) {
+    if (*rate && std::ranges::find(result.algorithms, algorithm) == result.algorithms.end()) {
+      section.refuse(simulate::name(algorithm), "is given, but algorithms do not name it");
+    }
   }
-  for (SheetSection& entry : section.sections("protocol")) {
+  std::vector<SheetSection> protocols = section.sections("protocol");
+  if (!protocols.empty()) result.protocols.clear();
+  for (SheetSection& entry : protocols) {
     result.protocols.push_back(entry.read(read_protocol));
   }
   return result;
@@ -234,8 +232,9 @@ std::vector<SheetKey> system_keys() {
   for (const workloads::Preset& preset : workloads::system_presets()) {
     static_cast<void>(read_system(preset.toml, preset.name, &asked));
   }
-  // No built-in sheet has a table [noise], so its keys are added here.
-  static_cast<void>(SheetSection{toml::table{}, "", "noise", &asked}.read(read_noise));
+  // No built-in sheet has a table [network.collnet], so its keys are added here.
+  const toml::table collnet{{"reached", 1}, {"latency", 0}, {"across_latency", 0}};
+  static_cast<void>(SheetSection{collnet, "", "network.collnet", &asked}.read(read_collnet));
   return distinct(std::move(asked));
 }
 

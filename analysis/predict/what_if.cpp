@@ -105,9 +105,11 @@ bool change_latency(Machine& machine, double factor) {
       *latency *= factor;
     }
     for (simulate::Tier& tier : network.tiers) tier.latency *= factor;
-    if (network.multicast) {
-      network.multicast->latency *= factor;
-      network.multicast->across_latency *= factor;
+    for (std::optional<simulate::SwitchReduction>* const rate :
+         {&network.multicast, &network.collnet}) {
+      if (!*rate) continue;
+      (*rate)->latency *= factor;
+      (*rate)->across_latency *= factor;
     }
   }
   for (TimedCommunication& curve : machine.measured.communication) scale_latency(curve, factor);

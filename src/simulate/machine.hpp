@@ -107,22 +107,28 @@ struct Protocol {
 /// The algorithms of collectives. multicast: NVLS, in which the switch inside a node reduces and
 /// multicasts, with trees between nodes (NVLS tree). hierarchical: a reduce-scatter inside nodes,
 /// trees between nodes for each part, an all-gather inside nodes. pat: NCCL's parallel aggregated
-/// trees.
-enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical, pat };
-inline constexpr std::array<std::string_view, 5> algorithm_names{"ring", "tree", "multicast",
-                                                                 "hierarchical", "pat"};
+/// trees. collnet: NCCL's CollNet, in which the switches between nodes reduce and copy (SHARP).
+enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical, pat, collnet };
+inline constexpr std::array<std::string_view, 6> algorithm_names{
+    "ring", "tree", "multicast", "hierarchical", "pat", "collnet"};
 [[nodiscard]] constexpr std::string_view name(Algorithm algorithm) {
   return algorithm_names[static_cast<std::size_t>(algorithm)];
 }
 
-/// The rates of all-reduces by the algorithm `multicast`.
-struct Multicast {
-  /// The share of the bandwidth of Network::inside that is reached when each of the n ranks of a
-  /// node moves S (1 + 1/n) bytes for an all-reduce of S bytes. The sizes in this list are S / n.
+/// The rates of an algorithm with which switches reduce: `multicast` (inside nodes) or `collnet`
+/// (between nodes).
+struct SwitchReduction {
+  /// multicast: the share of the bandwidth of Network::inside that is reached when each of the n
+  /// ranks of a node moves S (1 + 1/n) bytes for an all-reduce of S bytes. collnet: the share of
+  /// the rate of large messages between nodes. The sizes in this list are S / n.
   std::vector<ReachedShare> reached{};
-  double latency = 0;         ///< least seconds of an all-reduce inside a node
-  double across_latency = 0;  ///< seconds of one step of the tree between nodes
-  int most_nodes = 0;         ///< largest number of nodes with this algorithm; 0 = any
+  /// Least seconds of a collective; of `multicast` inside a node, of `collnet` without the levels
+  /// of switches.
+  double latency = 0;
+  /// multicast: seconds of one step of the tree between nodes. collnet: seconds of one level of
+  /// switches, up and down.
+  double across_latency = 0;
+  int most_nodes = 0;  ///< largest number of nodes with this algorithm; 0 = any
 };
 
 struct Network {
@@ -131,15 +137,17 @@ struct Network {
   Link across{};              ///< link of one network port to other nodes
   std::vector<Tier> tiers{};  ///< ascending in nodes; empty = one level of switches
   double ports_per_rank = 1;  ///< network ports of a node divided by its ranks
-  std::optional<Multicast> multicast{};  ///< present if switches inside nodes can reduce
-  /// Seconds that each message and collective takes in addition, except multicast.
+  std::optional<SwitchReduction> multicast{};  ///< present if switches inside nodes can reduce
+  std::optional<SwitchReduction> collnet{};    ///< present if switches between nodes can reduce
+  /// Seconds that each message and collective takes in addition, except multicast and collnet.
   double start = 0;
   /// Share of the bandwidth of `inside` for a large message; 0 = inside.reached.
   double message_reached = 0;
   double tree_most = 0;  ///< upper limit of trees over more than two nodes, bytes/s; 0 = no limit
   std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::tree};
-  /// Empty = one protocol, with the latency and bandwidth of the links.
-  std::vector<Protocol> protocols{};
+  /// At least one; by default a protocol with the latency and bandwidth of the links. The last one
+  /// carries messages.
+  std::vector<Protocol> protocols{Protocol{}};
 };
 
 struct TimedGemm {

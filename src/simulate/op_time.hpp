@@ -54,7 +54,9 @@ namespace isoscale::simulate {
 struct CollectiveEstimate {
   double seconds = 0;
   std::optional<Algorithm> algorithm{};  ///< absent for all-to-all, gather and scatter
-  const Protocol* protocol = nullptr;    ///< not owned: one of the network's; null if it lists none
+  /// Not owned: one of the network's protocols; null if `algorithm` is absent or has switches
+  /// reduce.
+  const Protocol* protocol = nullptr;
 };
 
 /// Returns the time of a collective of `bytes` (as OutlineOp::bytes counts them) with the algorithm

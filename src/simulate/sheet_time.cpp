@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <span>
 
 namespace isoscale::simulate {
 namespace {
@@ -75,6 +74,7 @@ class Estimator {
         members_(place.members),
         nodes_(place.nodes),
         here_(place.node_members),
+        reach_(std::max(place.reach, place.nodes)),
         inside_bandwidth_(network.inside.bandwidth * network.inside.reached),
         narrowest_(inside_bandwidth_) {
     if (nodes_ == 1) {
@@ -83,17 +83,17 @@ class Estimator {
     }
     const double nearest = node_bandwidth(network, place);
     node_bandwidth_ = nearest;
-    const double reach = std::max(place.reach, place.nodes);
     double below = nodes_, latency = network.across.latency;
     const auto add_level = [&](double above) {
       ring_latency_ += (below - above) * latency;
       tree_latency_ += hops_of(below / above) * latency;
     };
     for (const Tier& tier : network.tiers) {
-      if (reach <= tier.nodes) break;
+      if (reach_ <= tier.nodes) break;
+      ++levels_;
       // The number of parts of the network that the group's nodes are in, and that the tier
       // connects.
-      const double above = std::min(below, std::ceil(reach / tier.nodes));
+      const double above = std::min(below, std::ceil(reach_ / tier.nodes));
       add_level(above);
       // In a ring or tree, each part has one set of links to the next part, which all of its nodes
       // share.
@@ -122,6 +122,8 @@ class Estimator {
         return hierarchical(protocol);
       case Algorithm::pat:
         return pat(protocol);
+      case Algorithm::collnet:
+        return collnet();
     }
     return std::nullopt;
   }
@@ -199,21 +201,29 @@ class Estimator {
     return network_.start + ways * delay + ways * bytes_ / bandwidth;
   }
 
-  /// Returns the seconds of an all-reduce by the switches inside nodes (NVLS); absent if they do
-  /// not take part, for example with fewer than 4 ranks on a node. Inside a node each of its n
-  /// ranks moves S (1 + 1/n) bytes in each direction for S bytes of data. Between nodes the
-  /// switches form trees (NVLS tree): with two nodes, a node's ports carry S bytes in each
-  /// direction; with more nodes, as many as for a ring.
-  [[nodiscard]] std::optional<double> multicast() const {
+  /// Returns the seconds in which the switch inside each node reduces all bytes and hands them back
+  /// (NVLS), without latency; absent if it does not take part, for example with fewer than 4 ranks
+  /// on a node. Each of a node's n ranks moves S (1 + 1/n) bytes in each direction for S bytes of
+  /// data.
+  [[nodiscard]] std::optional<double> reduced_inside() const {
     if (!network_.multicast || kind_ != OpKind::all_reduce || here_ < 4) return std::nullopt;
-    const Multicast& rate = *network_.multicast;
+    const double reached = reached_share(network_.multicast->reached, bytes_ / here_);
+    return bytes_ * (1 + 1 / here_) / (network_.inside.bandwidth * reached);
+  }
+
+  /// Returns the seconds of an all-reduce by the switches inside nodes (NVLS); absent if they do
+  /// not take part. Between nodes the switches form trees (NVLS tree): with two nodes, a node's
+  /// ports carry S bytes in each direction for S bytes of data; with more nodes, as many as for a
+  /// ring.
+  [[nodiscard]] std::optional<double> multicast() const {
+    const std::optional<double> inside = reduced_inside();
+    if (!inside) return std::nullopt;
+    const SwitchReduction& rate = *network_.multicast;
     if (rate.most_nodes > 0 && nodes_ > rate.most_nodes) return std::nullopt;
-    const double reached = reached_share(rate.reached, bytes_ / here_);
-    const double inside = bytes_ * (1 + 1 / here_) / (network_.inside.bandwidth * reached);
-    if (nodes_ == 1) return rate.latency + inside;
+    if (nodes_ == 1) return rate.latency + *inside;
     const double across = (nodes_ == 2 ? 1 : 2 * (members_ - 1) / members_) * bytes_;
     const double hop = rate.across_latency + 2 * chunk(bytes_ / tree_chunks, node_bandwidth_);
-    return rate.latency + 2 * hops_of(nodes_) * hop + std::max(inside, across / node_bandwidth_);
+    return rate.latency + 2 * hops_of(nodes_) * hop + std::max(*inside, across / node_bandwidth_);
   }
 
   /// Returns the seconds of a reduce-scatter inside nodes, an all-reduce of each part between
@@ -238,10 +248,32 @@ class Estimator {
            bytes_ * (members_ - 1) / members_ / (pat_share * chain_bandwidth(protocol));
   }
 
+  /// Returns the seconds of a collective in which the switches between nodes reduce and copy
+  /// (CollNet, by NCCL's tuning model); absent if they do not take part. NCCL offers it for
+  /// all-reduces and, with a port for each rank of a node, for all-gathers and reduce-scatters. The
+  /// switches form a tree whose depth is the number of levels of switches, and each byte goes up
+  /// and down once (SHARP; Graham et al., COMHPC 2016), so a node's ports carry S bytes in each
+  /// direction for S bytes of data. Inside nodes, at the same time, either the ranks send parts to
+  /// each other, or the switch reduces (NVLS), whichever is faster.
+  [[nodiscard]] std::optional<double> collnet() const {
+    const bool one_way = kind_ == OpKind::all_gather || kind_ == OpKind::reduce_scatter;
+    const bool is_offered =
+        kind_ == OpKind::all_reduce || (one_way && network_.ports_per_rank >= 1);
+    if (!network_.collnet || nodes_ == 1 || !is_offered) return std::nullopt;
+    const SwitchReduction& rate = *network_.collnet;
+    if (rate.most_nodes > 0 && reach_ > rate.most_nodes) return std::nullopt;
+    const double parts = (one_way ? 1 : 2) * (here_ - 1) / here_ * bytes_ / inside_bandwidth_;
+    const double inside = std::min(parts, reduced_inside().value_or(parts));
+    const double across = bytes_ / (node_bandwidth_ * reached_share(rate.reached, bytes_ / here_));
+    return rate.latency + levels_ * rate.across_latency + std::max(inside, across);
+  }
+
   const Network& network_;
   OpKind kind_;
   double bytes_, members_, nodes_;
-  double here_;  ///< members on each node
+  double here_;        ///< members on each node
+  double reach_;       ///< nodes from the group's first one to its last one
+  double levels_ = 1;  ///< levels of switches that connect the group's nodes
   double inside_bandwidth_;
   double node_bandwidth_ = 0;  ///< bytes/s of the group through one node's ports
   /// Bytes/s through one node's ports for all-to-all.
@@ -291,25 +323,22 @@ CollectiveEstimate network_collective(const Network& network, OpKind kind, doubl
   const Estimator estimator{network, kind, bytes, place};
   if (kind == OpKind::all_to_all) return {.seconds = estimator.all_to_all()};
   if (kind == OpKind::gather || kind == OpKind::scatter) return {.seconds = estimator.to_root()};
-  const Protocol plain{};
-  const std::span<const Protocol> protocols =
-      network.protocols.empty() ? std::span{&plain, 1} : std::span{network.protocols};
   CollectiveEstimate best{.seconds = std::numeric_limits<double>::infinity()};
   for (const Algorithm algorithm : network.algorithms) {
-    for (const Protocol& protocol : protocols) {
+    for (const Protocol& protocol : network.protocols) {
       const auto seconds = estimator.seconds(algorithm, protocol);
       if (!seconds || *seconds >= best.seconds) continue;
+      const bool by_switches = algorithm == Algorithm::multicast || algorithm == Algorithm::collnet;
       best = {.seconds = *seconds,
               .algorithm = algorithm,
-              .protocol = network.protocols.empty() ? nullptr : &protocol};
+              .protocol = by_switches ? nullptr : &protocol};
     }
   }
   return best;
 }
 
 double network_message(const Network& network, double bytes, const GroupPlace& place) {
-  const Protocol plain{};
-  const Protocol& protocol = network.protocols.empty() ? plain : network.protocols.back();
+  const Protocol& protocol = network.protocols.back();
   if (place.nodes == 1) {
     const double reached =
         network.message_reached > 0 ? network.message_reached : network.inside.reached;

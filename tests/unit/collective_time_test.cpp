@@ -133,8 +133,8 @@ TEST(CollectiveTime, HopsWaitForChunks) {
   EXPECT_NEAR(all_reduce(tree, 92e6, place(8, 1)) * 1e6, 2 * 7 * (1 + 2 * 10) + 2 * 1000, 1e-6);
   Network nvls = round_numbers(Algorithm::multicast);
   nvls.across.chunk = 0.5e6;
-  nvls.multicast =
-      Multicast{.reached = {{.size = 1, .share = 1}}, .latency = 20e-6, .across_latency = 30e-6};
+  nvls.multicast = SwitchReduction{
+      .reached = {{.size = 1, .share = 1}}, .latency = 20e-6, .across_latency = 30e-6};
   // 4 nodes of 8 ports: up and down 2 hops; 2 * 31 / 32 of the bytes pass the ports.
   EXPECT_NEAR(all_reduce(nvls, 320e6, place(32, 4)) * 1e6,
               20 + 4 * (30 + 2 * 50) + 2 * 31.0 / 32 * 320e6 / 80e9 * 1e6, 1e-6);
@@ -183,6 +183,85 @@ TEST(CollectiveTime, ParallelAggregatedTreesNeedOneRankOnANode) {
   EXPECT_EQ(at(8), Algorithm::ring);
 }
 
+/// In a network of round numbers the switches reduce: 30 us and 5 us for each level of switches, at
+/// half of a port's rate.
+Network reducing_switches() {
+  Network network = round_numbers(Algorithm::collnet);
+  network.collnet = SwitchReduction{
+      .reached = {{.size = 1, .share = 0.5}}, .latency = 30e-6, .across_latency = 5e-6};
+  return network;
+}
+
+TEST(CollectiveTime, SwitchesBetweenNodesPassEachByteUpAndDownOnce) {
+  Network network = reducing_switches();
+  const double bytes = 320e6;
+  // Eight ports of 5 GB/s carry all bytes once, however many nodes there are.
+  for (const int nodes : {2, 4, 64}) {
+    EXPECT_NEAR(all_reduce(network, bytes, place(8 * nodes, nodes)) * 1e6,
+                30 + 5 + 320e6 / (8 * 5e9) * 1e6, 1e-6);
+  }
+  // With faster ports the links inside take longest: 7/8 of the bytes are scattered among the
+  // ranks of a node and 7/8 gathered; an all-gather gathers them alone.
+  network.across.bandwidth = 1e12;
+  EXPECT_NEAR(all_reduce(network, bytes, place(32, 4)) * 1e6, 35 + 2 * 7.0 / 8 * 320e6 / 100e3,
+              1e-6);
+  for (const OpKind kind : {OpKind::all_gather, OpKind::reduce_scatter}) {
+    EXPECT_NEAR(seconds(network, kind, bytes, place(32, 4)) * 1e6, 35 + 7.0 / 8 * 320e6 / 100e3,
+                1e-6);
+  }
+  // A switch inside each node that reduces at 0.8 of the links' rate passes 9/8 of the bytes.
+  network.multicast = SwitchReduction{.reached = {{.size = 1, .share = 0.8}}};
+  EXPECT_NEAR(all_reduce(network, bytes, place(32, 4)) * 1e6, 35 + 9.0 / 8 * 320e6 / 80e3, 1e-6);
+}
+
+/// With the numbers of docs/predicting.md, against the two published rows of 64 H100 that name
+/// SHARP.
+TEST(CollectiveTime, SwitchesBetweenNodesReachWhatWasPublished) {
+  Network network = network_of("h100-ndr");
+  network.algorithms = {Algorithm::collnet};
+  network.collnet = SwitchReduction{
+      .reached = {{.size = 1, .share = 0.52}}, .latency = 44e-6, .across_latency = 1e-6};
+  EXPECT_NEAR(bus_rate(network, 0x1p31, 64) * 1e-9 / 380.7, 1, 0.01);
+  EXPECT_NEAR(bus_rate(network, 0x1p29, 64) * 1e-9 / 356, 1, 0.06);
+}
+
+TEST(CollectiveTime, SwitchesBetweenNodesTakeALatencyForEachLevel) {
+  Network network = reducing_switches();
+  network.tiers = {{.nodes = 4, .share = 0.5, .latency = 0},
+                   {.nodes = 16, .share = 0.25, .latency = 0}};
+  EXPECT_NEAR(all_reduce(network, 0, place(32, 4)) * 1e6, 30 + 5, 1e-6);
+  EXPECT_NEAR(all_reduce(network, 0, place(40, 5)) * 1e6, 30 + 2 * 5, 1e-6);
+  EXPECT_NEAR(all_reduce(network, 0, place(136, 17)) * 1e6, 30 + 3 * 5, 1e-6);
+  // A byte leaves the part of a tier once, however many nodes the group has in it. With one node in
+  // each part, half of its link of 5 GB/s leads up.
+  GroupPlace wide = place(4, 4);
+  wide.reach = 13;
+  EXPECT_NEAR(all_reduce(network, 1e9, wide), 40e-6 + 1e9 / 2.5e9, 1e-9);
+  EXPECT_NEAR(all_reduce(network, 1e9, place(8, 8)), 40e-6 + 1e9 / 5e9, 1e-9);
+}
+
+TEST(CollectiveTime, SwitchesBetweenNodesTakePartWhereNcclOffersThem) {
+  Network network = reducing_switches();
+  network.algorithms = {Algorithm::ring, Algorithm::collnet};
+  const auto by = [&](OpKind kind, const GroupPlace& at) {
+    return *network_collective(network, kind, 64, at).algorithm;
+  };
+  const GroupPlace large = place(256, 32), small = place(2, 2);
+  EXPECT_EQ(by(OpKind::all_reduce, large), Algorithm::collnet);
+  EXPECT_EQ(by(OpKind::reduce_scatter, large), Algorithm::collnet);
+  EXPECT_EQ(by(OpKind::broadcast, large), Algorithm::ring);
+  EXPECT_EQ(by(OpKind::all_reduce, place(8, 1)), Algorithm::ring);
+  // Two hops of a ring take 20 us, less than the switches' 35 us.
+  EXPECT_EQ(by(OpKind::all_reduce, small), Algorithm::ring);
+  network.collnet->most_nodes = 16;
+  EXPECT_EQ(by(OpKind::all_reduce, large), Algorithm::ring);
+  network.collnet->most_nodes = 32;
+  EXPECT_EQ(by(OpKind::all_reduce, large), Algorithm::collnet);
+  network.ports_per_rank = 0.5;
+  EXPECT_EQ(by(OpKind::all_reduce, large), Algorithm::collnet);
+  EXPECT_EQ(by(OpKind::all_gather, large), Algorithm::ring);
+}
+
 TEST(CollectiveTime, GroupsThatShareANodeShareItsPorts) {
   const Network ring = round_numbers(Algorithm::ring);
   const double bytes = 1e9;
@@ -206,6 +285,7 @@ TEST(CollectiveTime, LeastOfProtocolsAndAlgorithmsWins) {
     ASSERT_NE(at(8).protocol, nullptr);
     EXPECT_EQ(at(8).protocol->name, "LL");
     EXPECT_EQ(at(0x1p30).algorithm, Algorithm::multicast);
+    EXPECT_EQ(at(0x1p30).protocol, nullptr);
     for (double bytes = 8; bytes < 1e10; bytes *= 1.5) {
       EXPECT_LE(at(bytes).seconds, at(bytes * 1.5).seconds * (1 + 1e-9)) << bytes;
     }

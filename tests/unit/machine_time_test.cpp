@@ -49,6 +49,17 @@ TEST(MachineTime, GemmIsBoundByProductsOrByMemory) {
                base::UsageError);
 }
 
+TEST(MachineTime, GemmSustainsTheRateOfItsTypeAndSize) {
+  Machine machine = round_machine();
+  machine.processor->matrix = {
+      {.type = DType::f32, .peak = 10e12, .reached = {{1e9, 0.2}, {1e11, 0.6}}},
+      {.type = DType::bf16, .peak = 20e12, .reached = {{1, 0.5}}}};
+  // 1e10 FLOP are halfway between 1e9 and 1e11.
+  const program::Gemm gemm{.m = 1000, .n = 1000, .k = 5000};
+  EXPECT_NEAR(seconds_of(machine, gemm, DType::f32), 1e10 / (0.4 * 10e12) + 1e-6, 1e-12);
+  EXPECT_NEAR(seconds_of(machine, gemm, DType::bf16), 1e10 / (0.5 * 20e12) + 1e-6, 1e-12);
+}
+
 TEST(MachineTime, TilesComeInWaves) {
   Processor processor = *round_machine().processor;
   processor.units = 10;

@@ -206,11 +206,14 @@ TEST(Question, OfASheetTakesTheLinksBetweenNodesFromAnotherSheet) {
   other.network->inside.bandwidth *= 3;
   other.network->across.bandwidth *= 5;
   other.network->ports_per_rank = 0.125;
+  other.network->collnet = simulate::SwitchReduction{.latency = 4e-6};
   other.network->node_ranks = 2;
   predict::use_network(other, "other", question);
   EXPECT_EQ(question.machine.network->inside.bandwidth, own.inside.bandwidth);
   EXPECT_EQ(question.machine.network->across.bandwidth, 5 * own.across.bandwidth);
   EXPECT_EQ(question.machine.network->ports_per_rank, 0.125);
+  ASSERT_TRUE(question.machine.network->collnet);
+  EXPECT_EQ(question.machine.network->collnet->latency, 4e-6);
   EXPECT_EQ(question.machine.network->node_ranks, own.node_ranks);
   EXPECT_DOUBLE_EQ(question.machine.software.spread, 0.13);  // 12% and 5%
   ASSERT_EQ(question.parts.size(), 2U);
@@ -293,12 +296,16 @@ TEST(WhatIf, ReadsChangesThatAreMadeTogetherAndSaysWhatItWouldAccept) {
 }
 
 TEST(WhatIf, ChangesASheet) {
-  const Machine after = changed(samples::plain_sheet(),
-                                "link.inter=2x,link.intra=3x,latency=0.5x,gemm=1.5x,memory=4x");
+  Machine before = samples::plain_sheet();
+  before.network->collnet = simulate::SwitchReduction{.latency = 4e-6, .across_latency = 2e-6};
+  const Machine after =
+      changed(before, "link.inter=2x,link.intra=3x,latency=0.5x,gemm=1.5x,memory=4x");
   EXPECT_DOUBLE_EQ(after.network->across.bandwidth, 2e10);
   EXPECT_DOUBLE_EQ(after.network->inside.bandwidth, 3e11);
   EXPECT_DOUBLE_EQ(after.network->across.latency, 2.5e-6);
   EXPECT_DOUBLE_EQ(after.network->inside.latency, 0.5e-6);
+  EXPECT_DOUBLE_EQ(after.network->collnet->latency, 2e-6);
+  EXPECT_DOUBLE_EQ(after.network->collnet->across_latency, 1e-6);
   EXPECT_DOUBLE_EQ(after.processor->matrix.front().peak, 1.5e12);
   EXPECT_DOUBLE_EQ(after.memory->bandwidth, 4e18);
   EXPECT_DOUBLE_EQ(after.memory->capacity, 1e12);
@@ -362,7 +369,7 @@ bandwidth = 1e11
 node_ranks = 4
 ports_per_rank = 0.25
 start = 1e-6
-algorithms = ["ring", "multicast"]
+algorithms = ["ring", "multicast", "collnet"]
 [network.inside]
 bandwidth = 1e11
 reached = 0.9
@@ -381,6 +388,11 @@ latency = 6e-6
 reached = 0.7
 latency = 2e-5
 across_latency = 3e-5
+[network.collnet]
+reached = 0.75
+latency = 4e-5
+across_latency = 1e-6
+most_nodes = 64
 [noise]
 rank = 0.01
 straggler_share = 0.25
@@ -414,6 +426,11 @@ TEST(SystemFile, ReadsEveryNumber) {
   EXPECT_EQ(machine.network->tiers[0].share, 0.5);
   ASSERT_TRUE(machine.network->multicast);
   EXPECT_EQ(machine.network->multicast->latency, 2e-5);
+  ASSERT_TRUE(machine.network->collnet);
+  EXPECT_EQ(machine.network->collnet->reached, (std::vector<simulate::ReachedShare>{{1, 0.75}}));
+  EXPECT_EQ(machine.network->collnet->latency, 4e-5);
+  EXPECT_EQ(machine.network->collnet->across_latency, 1e-6);
+  EXPECT_EQ(machine.network->collnet->most_nodes, 64);
   EXPECT_FALSE(machine.host);
   EXPECT_TRUE(machine.measured.empty());
   // A quarter of the draws is that of stragglers, and the smallest a deviation of others.
@@ -442,6 +459,8 @@ TEST(SystemFile, RefusesWithLineKeyAndReason) {
   expect(with("kernel =", "kernal ="), {"box.toml:6", "processor.attention.kernel", "missing"});
   expect(with("\"jax\"", "\"jaxx\""), {"unknown software", "'jax'"});
   expect(with("\"multicast\"", "\"tree\""), {"network.multicast", "algorithms"});
+  expect(with("\"collnet\"", "\"tree\""), {"network.collnet", "algorithms"});
+  expect(with("reached = 0.75\n", ""), {"network.collnet.reached", "missing"});
   expect(with("[network.across]", "[network.acros]"), {"network.across", "missing"});
   expect(with("straggler_size = 0.2\n", ""), {"noise.straggler_share", "straggler_size"});
   expect(with("straggler_share = 0.25", "straggler_share = 0.0001"),
@@ -472,6 +491,8 @@ TEST(SystemFile, ListsTheKeysThatItReads) {
   };
   EXPECT_TRUE(needed("memory.capacity"));
   EXPECT_TRUE(needed("network.multicast.latency"));
+  EXPECT_TRUE(needed("network.collnet.across_latency"));
+  EXPECT_FALSE(needed("network.collnet"));
   EXPECT_FALSE(needed("processor.units"));
   EXPECT_FALSE(needed("noise.launch"));
   EXPECT_FALSE(needed("overlap"));
