@@ -2,15 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // The builder lets buffers share storage only if they cannot be in use at once.
-#include <gtest/gtest.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <set>
-#include <string>
-#include <vector>
-
+#include "matchers.hpp"
 #include "op_samples.hpp"
 #include "program/check.hpp"
 #include "program/operands.hpp"

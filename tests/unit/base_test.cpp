@@ -2,28 +2,16 @@
 // SPDX-License-Identifier: MIT
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <new>
-#include <numeric>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "base/blake2b.hpp"
 #include "base/build_info.hpp"
@@ -34,13 +22,12 @@
 #include "base/log.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
+#include "matchers.hpp"
 
 namespace isoscale::base {
 namespace {
 
 using std::chrono::seconds;
-using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::MatchesRegex;
 
 TEST(BuildInfo, NamesVersionCommitCompilerAndBuildType) {
@@ -177,7 +164,7 @@ TEST(Lists, AreCountedAndShort) {
   EXPECT_EQ(ranges_text(std::vector<int>{}), "");
 }
 
-TEST(Printable, EscapesWhatATerminalWouldObeyAndBytesThatAreNotUtf8) {
+TEST(Printable, EscapesWhatATerminalWouldObeyAndCutsBetweenCharacters) {
   // Among them a character cut short, '/' in two bytes, half a surrogate pair, and beyond U+10FFFF.
   const std::vector<std::pair<std::string, std::string>> cases{
       {"\x1b[31m\n\t\x7f", "\\x1b[31m\\x0a\\x09\\x7f"},
@@ -197,9 +184,6 @@ TEST(Printable, EscapesWhatATerminalWouldObeyAndBytesThatAreNotUtf8) {
     EXPECT_EQ(printable(text), text);
     EXPECT_TRUE(is_plain(text)) << text;
   }
-}
-
-TEST(Printable, CutsBetweenCharacters) {
   EXPECT_EQ(printable("abcd", 4), "abcd");
   EXPECT_EQ(printable("abcde", 4), "abcd...");
   EXPECT_EQ(printable("\u00fc\u00fc\u00fc", 2), "\u00fc\u00fc...");
@@ -221,6 +205,7 @@ TEST(NearestName, FindsTypingErrorsTheFirstOfEqualsAndBeginnings) {
   }
   EXPECT_EQ(nearest_name("xp", axes), "pp");
   EXPECT_EQ(nearest_name("h100", systems), "h100-ndr");
+  EXPECT_EQ(nearest_name("h10", systems), "h100-ndr");
   EXPECT_EQ(nearest_name("h20", systems), "b200");
   EXPECT_EQ(did_you_mean("modle", names), "; did you mean 'model'?");
   EXPECT_EQ(did_you_mean("zzzzzzzzz", names), "");
@@ -252,15 +237,12 @@ std::string ended(const Limits& limits, const std::function<std::string()>& work
   return answer.ended;
 }
 
-TEST(Limited, SaysHowItEnded) {
+TEST(Limited, SaysHowItEndedAndEndsWhatTakesTooLong) {
   const auto killed = []() -> std::string { return std::to_string(raise(SIGSEGV)); };
   EXPECT_EQ(ended(plenty, killed), "signal 11");
   EXPECT_EQ(ended(plenty, []() -> std::string { _exit(7); }), "exit status 7");
   const auto endless = [] { return std::string(std::size_t{1} << 24U, 'x'); };
   EXPECT_EQ(ended(plenty, endless), "an endless answer");
-}
-
-TEST(Limited, EndsWhatTakesTooLong) {
   Limits limits = plenty;
   limits.cpu_time = seconds{1};
   limits.wall_time = seconds{400};  // a busy machine takes long to give a second of CPU time

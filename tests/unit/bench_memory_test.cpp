@@ -5,10 +5,9 @@
 // algorithms benchmark.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "matchers.hpp"
 #include "program/check.hpp"
 #include "program/outline.hpp"
 #include "workloads/algorithms/algorithms.hpp"
@@ -21,7 +20,6 @@ namespace {
 
 using program::Advice;
 using program::OpKind;
-using testing::ElementsAre;
 
 constexpr const char* every_kind =
     "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,copy,triad,explicit,managed,"
@@ -140,7 +138,6 @@ namespace isoscale::workloads::algorithms {
 namespace {
 
 using program::CollectiveKind;
-using testing::ElementsAre;
 
 Request request_of(int ranks, Options options) {
   options.try_emplace("sizes", "1KiB,64KiB");
@@ -213,14 +210,14 @@ TEST(CollectiveAlgorithms, AreThoseOfNccl) {
     return result;
   };
   for (const auto kind : {all_gather, reduce_scatter}) {
-    EXPECT_THAT(names(kind), testing::IsSupersetOf({"pat", "nvls", "ring"}));
+    EXPECT_THAT(names(kind), IsSupersetOf({"pat", "nvls", "ring"}));
     for (const auto* const name : {"tree", "nvlstree", "collnetchain"}) {
-      EXPECT_THAT(names(kind), testing::Not(testing::Contains(name)));
+      EXPECT_THAT(names(kind), Not(Contains(name)));
     }
   }
-  EXPECT_THAT(names(all_reduce), testing::Not(testing::Contains("pat")));
+  EXPECT_THAT(names(all_reduce), Not(Contains("pat")));
   EXPECT_THAT(names(broadcast), ElementsAre("ring"));
-  EXPECT_THAT(names(all_to_all), testing::IsEmpty());
+  EXPECT_THAT(names(all_to_all), IsEmpty());
   for (const CollectiveAlgorithm& algorithm : collective_algorithms) {
     EXPECT_EQ(has_protocol(algorithm, "ll128"),
               algorithm.name == "ring" || algorithm.name == "tree");

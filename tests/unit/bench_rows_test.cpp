@@ -1,15 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <map>
-#include <string>
-#include <string_view>
-#include <tuple>
-#include <vector>
-
 #include "base/error.hpp"
+#include "matchers.hpp"
 #include "results/records/json_object.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/rank_speeds.hpp"
@@ -24,10 +16,6 @@ using results::PointData;
 using results::PointStatus;
 using results::RankFacts;
 using results::RowData;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using workloads::Case;
 using workloads::RowSpec;
 
@@ -206,9 +194,8 @@ TEST(LinkClass, OfRowsFollowsTheRanksThatCommunicate) {
   microbench::classify_rows(microbench::LinkClasses{facts}, point);
   std::vector<std::string> found;
   for (RowData& one : point.rows) found.push_back(one.text["class"]);
-  EXPECT_THAT(found,
-              testing::ElementsAre("several nodes", "one node", "several nodes", "one node",
-                                   "several nodes", "several nodes", "", "", "", "other node"));
+  EXPECT_THAT(found, ElementsAre("several nodes", "one node", "several nodes", "one node",
+                                 "several nodes", "several nodes", "", "", "", "other node"));
   point.world_rank = {4, 3, 2, 1};  // another placement: rank 1 and 2 are now on one node
   microbench::classify_rows(microbench::LinkClasses{facts}, point);
   EXPECT_EQ(point.rows.back().text["class"], "same node");

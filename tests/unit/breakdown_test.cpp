@@ -45,7 +45,7 @@ struct Case {
 results::PointData point_of(const mesh::Shape& shape, std::vector<Script> scripts,
                             const timeline::Timeline& traced) {
   scripts.resize(static_cast<std::size_t>(shape.size()), scripts.front());
-  return samples::point(shape, scripts, traced);
+  return point(shape, scripts, traced);
 }
 
 void expect_cases(const std::vector<Case>& cases) {

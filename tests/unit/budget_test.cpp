@@ -3,11 +3,6 @@
 
 // The tests check how long points take by their estimates, and which of them a budget holds.
 
-#include <numeric>
-#include <string>
-#include <tuple>
-#include <vector>
-
 #include "planned_runs.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/step_loop.hpp"
@@ -163,31 +158,26 @@ plan::PointTime needs(double beside, double least, double most, double stretch =
 }
 
 TEST(NextPortion, IsEqualSharesOfTheTimeBetweenTheFewestStepsAndWhatIsAsked) {
-  struct Case {
-    std::vector<plan::PointTime> points;
-    double left;
-    std::size_t at;
-    double loop;
-  };
-  const std::vector two(2, needs(1, 1, 10)), long_steps(2, needs(1, 5, 10));
-  const std::vector unlike{needs(0, 1, 30), needs(0, 1, 2), needs(0, 8, 30)};
-  for (const Case& is : {
-           Case{two, 22, 0, 10},
-           Case{two, 1000, 0, 10},
-           Case{two, 14, 0, 6},  // 12 s for two loops beside 2 s of set-up
+  using Points = std::vector<plan::PointTime>;
+  const Points two(2, needs(1, 1, 10)), long_steps(2, needs(1, 5, 10));
+  const Points unlike{needs(0, 1, 30), needs(0, 1, 2), needs(0, 8, 30)};
+  for (const auto& [points, left, at, loop] :
+       std::vector<std::tuple<Points, double, std::size_t, double>>{
+           {two, 22, 0, 10},
+           {two, 1000, 0, 10},
+           {two, 14, 0, 6},  // 12 s for two loops beside 2 s of set-up
            // The first gets what the second cannot use; the third keeps what it needs.
-           Case{unlike, 13, 0, 3},
-           Case{unlike, 20, 0, 9},
-           Case{{needs(0, 1, 100, 1.25)}, 10, 0, 8},  // what follows a loop counts
-           Case{long_steps, 12, 0, 5},
-           Case{long_steps, 11.9, 0, 10},  // one of them fits, and has the rest for itself
-           Case{long_steps, 6, 0, 5},
-           Case{{needs(100, 1, 10), needs(1, 1, 4)}, 50, 1, 4},
-       }) {
-    const auto portion = plan::next_portion(is.points, Seconds{is.left});
-    ASSERT_TRUE(portion.has_value()) << is.left;
-    EXPECT_EQ(portion->at, is.at) << is.left;
-    EXPECT_DOUBLE_EQ(portion->loop.value(), is.loop) << is.left;
+           {unlike, 13, 0, 3},
+           {unlike, 20, 0, 9},
+           {{needs(0, 1, 100, 1.25)}, 10, 0, 8},  // what follows a loop counts
+           {long_steps, 12, 0, 5},
+           {long_steps, 11.9, 0, 10},  // one of them fits, and has the rest for itself
+           {long_steps, 6, 0, 5},
+           {{needs(100, 1, 10), needs(1, 1, 4)}, 50, 1, 4}}) {
+    const auto portion = plan::next_portion(points, Seconds{left});
+    ASSERT_TRUE(portion.has_value()) << left;
+    EXPECT_EQ(portion->at, at) << left;
+    EXPECT_DOUBLE_EQ(portion->loop.value(), loop) << left;
   }
   EXPECT_FALSE(plan::next_portion(long_steps, Seconds{5.9}).has_value());
   EXPECT_FALSE(plan::next_portion(two, Seconds{-1}).has_value());
@@ -333,26 +323,21 @@ TEST(EndsThenMiddles, BisectEveryGap) {
 }
 
 TEST(MostTellingFirst, TakesTurnsOfCurvesAndCalibratesOnceThereIsOne) {
-  using Points = std::vector<std::string>;  // why each of them is skipped; "": it is not
-  struct Case {
-    std::vector<std::pair<std::string, Points>> experiments;
-    std::vector<int> order;
-  };
-  const Points three(3);
-  for (const Case& is : {
-           Case{{{"dp", Points(4)}, {"tp", three}}, {0, 3, 4, 6, 1, 5, 2}},
-           Case{{{"calibrate", Points(4)}, {"dp", three}, {"tp", three}},
-                {4, 6, 0, 3, 7, 9, 1, 5, 8, 2}},
+  using Reasons = std::vector<std::string>;  // why each point is skipped; "": it is not
+  using Experiments = std::vector<std::pair<std::string, Reasons>>;
+  const Reasons two(2), three(3), four(4);
+  for (const auto& [asked, order] : std::vector<std::pair<Experiments, std::vector<int>>>{
+           {{{"dp", four}, {"tp", three}}, {0, 3, 4, 6, 1, 5, 2}},
+           {{{"calibrate", four}, {"dp", three}, {"tp", three}}, {4, 6, 0, 3, 7, 9, 1, 5, 8, 2}},
            // Micro-benchmarks are no curve.
-           Case{{{"gemm", Points(2)}, {"calibrate", Points(2)}}, {2, 3, 0, 1}},
+           {{{"gemm", two}, {"calibrate", two}}, {2, 3, 0, 1}},
            // Skipped points are put down at once; the next ones are the baselines.
-           Case{{{"dp", {"no", "", "", ""}}, {"dp", {"no", "", ""}}}, {0, 4, 1, 3, 5, 6, 2}},
-       }) {
-    std::vector<settings::Experiment> experiments(is.experiments.size());
+           {{{"dp", {"no", "", "", ""}}, {"dp", {"no", "", ""}}}, {0, 4, 1, 3, 5, 6, 2}}}) {
+    std::vector<settings::Experiment> experiments(asked.size());
     plan::Plan plan;
     for (std::size_t e = 0; e < experiments.size(); ++e) {
-      experiments[e].workload = is.experiments[e].first;
-      for (const std::string& reason : is.experiments[e].second) {
+      experiments[e].workload = asked[e].first;
+      for (const std::string& reason : asked[e].second) {
         plan.points.push_back({.index = static_cast<int>(plan.points.size()),
                                .experiment = &experiments[e],
                                .request = {},
@@ -360,7 +345,7 @@ TEST(MostTellingFirst, TakesTurnsOfCurvesAndCalibratesOnceThereIsOne) {
                                .skip_reason = reason});
       }
     }
-    EXPECT_THAT(plan::most_telling_first(plan), ElementsAreArray(is.order));
+    EXPECT_THAT(plan::most_telling_first(plan), ElementsAreArray(order));
   }
 }
 

@@ -6,12 +6,11 @@
 namespace isoscale::analysis {
 namespace {
 
-using samples::kib, samples::mib;
 constexpr double gib = 1024 * mib;
 
 std::vector<calibration::SizeTime> published() {
   std::vector<calibration::SizeTime> curve;
-  for (const auto& [bytes, microseconds] : samples::eight_h100) {
+  for (const auto& [bytes, microseconds] : eight_h100) {
     curve.push_back({bytes, microseconds * 1e-6});
   }
   return curve;

@@ -3,13 +3,7 @@
 
 // Clocks of known offset and drift, seen through messages that take any time.
 #include "comm/clock_offset.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <random>
-#include <vector>
+#include "matchers.hpp"
 
 namespace isoscale::comm {
 namespace {

@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: MIT
 
 // Programs as work and meetings, one rank of each class, and the draws of their noise.
-#include <gtest/gtest.h>
 
-#include <cmath>
 #include <numbers>
-#include <utility>
 
 #include "base/error.hpp"
 #include "made_outlines.hpp"
+#include "matchers.hpp"
 #include "program/builder.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/coarse_play.hpp"
@@ -51,20 +49,14 @@ const std::vector<MadeOp> layers{gemm(30),   gemm(40),    sum(10, tp),
 // Work before a collective goes into its op.
 TEST(Coarse, JoinsWhatOnlyTheirRankSees) {
   const CoarseSet coarsened = coarse({.tp = 2, .dp = 2}, layers);
-  const std::vector<CoarseTime>& times = coarsened.times.at(0);
-  ASSERT_EQ(times.size(), 3U);
   for (const program::OutlineOp& op : coarsened.programs.outlines.at(0).ops) {
     EXPECT_EQ(op.kind, OpKind::all_reduce);
   }
-  EXPECT_DOUBLE_EQ(times[0].compute, 70);
-  EXPECT_DOUBLE_EQ(times[0].spread, 50);  // 30^2 + 40^2 = 50^2
-  EXPECT_EQ(times[1].meeting, 10);
-  EXPECT_DOUBLE_EQ(times[2].fixed, 5);
+  // Compute, what is fixed, the spread (30^2 + 40^2 = 50^2), and the meeting.
+  EXPECT_THAT(coarsened.times.at(0), ElementsAre(FieldsAre(70, 0, DoubleEq(50), 10),
+                                                 FieldsAre(50, 0, 50, 10), FieldsAre(0, 5, 0, 20)));
   // Alone, a rank's collectives are work of their time.
-  const CoarseSet alone = coarse({}, layers);
-  ASSERT_EQ(alone.times.at(0).size(), 1U);
-  EXPECT_DOUBLE_EQ(alone.times[0][0].compute, 120);
-  EXPECT_DOUBLE_EQ(alone.times[0][0].fixed, 45);
+  EXPECT_THAT(coarse({}, layers).times.at(0), ElementsAre(FieldsAre(120, 45, testing::_, 0)));
 }
 
 // Rank 1 computes twice as long, so all wait for it at every collective: 2 x 120, and 45.

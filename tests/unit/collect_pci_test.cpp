@@ -1,10 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-#include <array>
-#include <optional>
-#include <string>
-
 #include "preflight/collect_facts.hpp"
 #include "tests/unit/scratch_tree.hpp"
 
@@ -36,7 +31,7 @@ const std::string further =
 const std::string beside = "pci0000:15/0000:15:02.0/0000:30:00.0";
 const std::string elsewhere = "pci0000:80/0000:80:01.0/0000:81:00.0";
 
-TEST(ClosestOnPaths, IsTheSwitchThatBothAreBelow) {
+TEST(ClosestOnPaths, IsTheSwitchThatBothAreBelowAndUnknownWhereWhatDecidesIs) {
   EXPECT_EQ(closest_on_paths(first, 0, second, 0), "one switch");
   EXPECT_EQ(closest_on_paths(first, 0, further, 0), "several switches");
   EXPECT_EQ(closest_on_paths(first, std::nullopt, second, std::nullopt), "one switch");
@@ -44,9 +39,6 @@ TEST(ClosestOnPaths, IsTheSwitchThatBothAreBelow) {
   EXPECT_EQ(closest_on_paths(first, 0, beside, 0), "host bridge");
   EXPECT_EQ(closest_on_paths(first, 0, elsewhere, 0), "NUMA node");
   EXPECT_EQ(closest_on_paths(first, 0, elsewhere, 1), "system");
-}
-
-TEST(ClosestOnPaths, IsUnknownWhereWhatDecidesIs) {
   EXPECT_EQ(closest_on_paths(first, 0, elsewhere, std::nullopt), std::nullopt);
   EXPECT_EQ(closest_on_paths(first, std::nullopt, elsewhere, 0), std::nullopt);
   EXPECT_EQ(closest_on_paths(std::nullopt, 0, second, 0), std::nullopt);
@@ -83,15 +75,9 @@ TEST(RedirectsPeers, IsTrueOfSwitchPortsThatSendRequestsOrCompletionsUp) {
   EXPECT_THAT(redirects_peers(port(root_port, 0x1D)), Optional(false));
   EXPECT_THAT(redirects_peers(std::string(4096, '\0')), Optional(false));
   EXPECT_THAT(redirects_peers(std::string(4096, '\xFF')), Optional(false));
-}
-
-TEST(RedirectsPeers, IsUnknownOfWhatTheKernelGivesWithoutPrivileges) {
   EXPECT_EQ(redirects_peers(port(downstream_port, 0x1D).substr(0, 64)), std::nullopt);
   EXPECT_EQ(redirects_peers(port(downstream_port, 0x1D).substr(0, 256)), std::nullopt);
   EXPECT_EQ(redirects_peers(""), std::nullopt);
-}
-
-TEST(RedirectsPeers, EndsWhereCapabilitiesPointAtThemselves) {
   std::string loop = port(downstream_port, 0x1D);
   loop[0x41] = 0x40;
   EXPECT_THAT(redirects_peers(loop), Optional(false));

@@ -4,10 +4,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <string>
-
 #include "tests/unit/scratch_tree.hpp"
 #include "tests/unit/texts.hpp"
 

@@ -2,18 +2,12 @@
 // SPDX-License-Identifier: MIT
 
 // The collective model against curves that were published, and against hand-made laws.
-#include <cmath>
 #include <fstream>
-#include <map>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analysis/predict/collective_times.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
-#include "gtest/gtest.h"
+#include "matchers.hpp"
 #include "settings/run_config.hpp"
 #include "simulate/machine.hpp"
 #include "simulate/op_time.hpp"

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-
 #include "base/build_info.hpp"
 #include "parsed_commands.hpp"
 #include "settings/option_table.hpp"
 #include "settings/values.hpp"
+#include "words.hpp"
 
 namespace isoscale::settings {
 namespace {
@@ -206,7 +205,7 @@ TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
       "\nBasic:", "\nWhat:", "\nWhere:", "\nHow long:", "\nLooking:", "\nFile:"};
   std::vector<std::size_t> places;
   for (const std::string& heading : headings) places.push_back(help.find(heading));
-  EXPECT_THAT(places, Not(testing::Contains(std::string::npos)));
+  EXPECT_THAT(places, Not(Contains(std::string::npos)));
   EXPECT_TRUE(std::ranges::is_sorted(places));
 }
 
@@ -223,82 +222,76 @@ TEST(CommandLine, CheckTakesWhatDecidesWhereARunPlays) {
 }
 
 TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
-  struct Refusal {
-    std::string_view command, first, second = {};
-  };
-  for (const Refusal& one : std::initializer_list<Refusal>{
-           {"rum", "did you mean 'run'?"},
-           {"compare a", "two sides or more"},
-           {"predict a.h5 --ranks 8,0", "'8,0' holds '0'"},
-           {"predict a.h5 --ranks 8 --workload hybird", "did you mean 'hybrid'?"},
-           {"predict a.h5 --ranks 8 --nodes-of 0", "--nodes-of: '0'"},
-           {"predict a.h5 --ranks 8 --set gemm", "'gemm' is not KEY=VALUE"},
-           {"predict a.h5 --ranks 8 --force", "--force is about"},
-           {"predict a.h5 b.h5 --ranks 8", "unexpected argument 'b.h5'"},
-           {"check --device host --share-gpu", "only on a GPU"},
-           {"run --device host --nvtx", "--nvtx"},
-           {"report run.h5 --force", "--trace"},
-           {"--bogus", "unknown option '--bogus'", "isoscale --help"},
-           {"run --modle x", "unknown option '--modle'", "did you mean '--model'?"},
-           {"run --modle=x", "unknown option '--modle'", "isoscale run --help"},
-           {"run --ranks-per-node 8", "--ranks-per-node", "only with --dry-run"},
-           {"run --dry-run --ranks-per-node 0", "--ranks-per-node: '0'"},
-           {"run -x", "unknown option '-x'"},
-           {"run --inject x", "'x' is not KIND=VALUE"},
-           {"report a.h5 --pdf x", "unknown option '--pdf'"},
-           {"compare a.h5 b.h5 --gate nan", "--gate: 'nan'"},
-           {"compare a.h5 b.h5 --strict", "--strict is about"},
-           {"report a.h5 --trace x --trace y", "--trace is given twice"},
-           {"run a.toml b.toml", "unexpected argument 'b.toml'"},
-           {"run --seed", "--seed needs a value"},
-           {"run --seed=", "the value is empty"},
-           {"run --seed ''", "--seed: '' is empty"},
-           {"run --seed --force", "--seed needs a value", "'--force' follows"},
-           {"run --seed 1 --seed=2", "--seed is given twice", "'1' and as '2'"},
-           {"run --force=false", "--force takes no value"},
-           {"run ''", "EXPERIMENT.toml: '' is empty"},
-           {"run /", "is a directory"},
-           {"run --workload dp --suite quick", "--suite and --workload both", "give one of"},
-           {"run --workload dp,,tp", "holds an empty name"},
-           {"run --workload dp,dp", "names 'dp' twice"},
-           {"run --set bucket", "'bucket' is not KEY=VALUE"},
-           {"run --set =1", "'=1' is not KEY=VALUE"},
-           {"run --workload calibrate --set bucket=1", "option 'bucket' of calibrate",
-            "isoscale list options calibrate"},
-           {"run --set batch=1 --set batch=2", "'batch' is given twice"},
-           {"run --seed -1", "'-1' is not a"},
-           {"run --blas-threads 0", "--blas-threads: '0'", "from 1 to"},
-           {"run --trace-ranks 0", "--trace-ranks: '0'", "from 1 to"},
-           {"run --max-time 1001h", "--max-time", "up to 1000h"},
-           {"run --timeout 1001h", "--timeout", "up to 1000h"},
-           {"run --seed 18446744073709551616", "to 18446744073709551615"},
-           {"run --ranks 1,2,", "holds ''", "1,2,4"},
-           {"run --ranks 1,all", "holds 'all'"},
-           {"run --ranks 99999999999999999999", "holds '99999999999999999999'"},
-           {"run --ranks '2 4'", "holds '2 4'"},
-           {"run --workload tp --mesh dp=2,tp=2", "does not use dp"},
-           {"run --workload tiles --mesh ep=2", "does not use ep", "dp+tp+cp"},
-           {"run --gpu-bind 0,,1", "holds ''", "such as 2,3,0,1"},
-           {"run --share-gpu=yes", "--share-gpu takes no value"},
-           {"run --gemm-algorithms", "--gemm-algorithms needs a value"},
-           {"run --device host --graph --gpu-bind 0", "--gpu-bind, --graph: has", "device is host"},
-           {"run --precision 5", "ambiguous", "5% or 0.05"},
-           {"run --precision 0%", "not above 0%"},
-           {"run --precision 100%", "below 100%"},
-           {"run --max-time 0", "not a time above 0"},
-           {"run --max-time 3x", "unknown unit 'x'"},
-           {"run --trace-steps 1001", "from 0 to 1000"},
-           {"run --output 'a\nb.h5'", "'a\\x0ab.h5' holds a"},
-           {"report a.h5 --baseline 0", "--baseline: '0'", "from 1 to"},
-           {"report a.h5 --baseline 99999999999", "--baseline: '99999999999'"},
-           {"list", "one of workloads, models"},
-           {"list keys", "needs one of model"},
-           {"list options", "name of a workload"},
-           {"list models tiny", "unexpected argument 'tiny'"}}) {
-    EXPECT_THAT(refusal_of(one.command),
-                AllOf(HasSubstr(std::string{one.first}), HasSubstr(std::string{one.second})))
-        << one.command;
-  }
+  testing_support::expect_words_of<std::string>(
+      {{"rum", {"did you mean 'run'?"}},
+       {"compare a", {"two sides or more"}},
+       {"predict a.h5 --ranks 8,0", {"'8,0' holds '0'"}},
+       {"predict a.h5 --ranks 8 --workload hybird", {"did you mean 'hybrid'?"}},
+       {"predict a.h5 --ranks 8 --nodes-of 0", {"--nodes-of: '0'"}},
+       {"predict a.h5 --ranks 8 --set gemm", {"'gemm' is not KEY=VALUE"}},
+       {"predict a.h5 --ranks 8 --force", {"--force is about"}},
+       {"predict a.h5 b.h5 --ranks 8", {"unexpected argument 'b.h5'"}},
+       {"check --device host --share-gpu", {"only on a GPU"}},
+       {"run --device host --nvtx", {"--nvtx"}},
+       {"report run.h5 --force", {"--trace"}},
+       {"--bogus", {"unknown option '--bogus'", "isoscale --help"}},
+       {"run --modle x", {"unknown option '--modle'", "did you mean '--model'?"}},
+       {"run --modle=x", {"unknown option '--modle'", "isoscale run --help"}},
+       {"run --ranks-per-node 8", {"--ranks-per-node", "only with --dry-run"}},
+       {"run --dry-run --ranks-per-node 0", {"--ranks-per-node: '0'"}},
+       {"run -x", {"unknown option '-x'"}},
+       {"run --inject x", {"'x' is not KIND=VALUE"}},
+       {"report a.h5 --pdf x", {"unknown option '--pdf'"}},
+       {"compare a.h5 b.h5 --gate nan", {"--gate: 'nan'"}},
+       {"compare a.h5 b.h5 --strict", {"--strict is about"}},
+       {"report a.h5 --trace x --trace y", {"--trace is given twice"}},
+       {"run a.toml b.toml", {"unexpected argument 'b.toml'"}},
+       {"run --seed", {"--seed needs a value"}},
+       {"run --seed=", {"the value is empty"}},
+       {"run --seed ''", {"--seed: '' is empty"}},
+       {"run --seed --force", {"--seed needs a value", "'--force' follows"}},
+       {"run --seed 1 --seed=2", {"--seed is given twice", "'1' and as '2'"}},
+       {"run --force=false", {"--force takes no value"}},
+       {"run ''", {"EXPERIMENT.toml: '' is empty"}},
+       {"run /", {"is a directory"}},
+       {"run --workload dp --suite quick", {"--suite and --workload both", "give one of"}},
+       {"run --workload dp,,tp", {"holds an empty name"}},
+       {"run --workload dp,dp", {"names 'dp' twice"}},
+       {"run --set bucket", {"'bucket' is not KEY=VALUE"}},
+       {"run --set =1", {"'=1' is not KEY=VALUE"}},
+       {"run --workload calibrate --set bucket=1",
+        {"option 'bucket' of calibrate", "isoscale list options calibrate"}},
+       {"run --set batch=1 --set batch=2", {"'batch' is given twice"}},
+       {"run --seed -1", {"'-1' is not a"}},
+       {"run --blas-threads 0", {"--blas-threads: '0'", "from 1 to"}},
+       {"run --trace-ranks 0", {"--trace-ranks: '0'", "from 1 to"}},
+       {"run --max-time 1001h", {"--max-time", "up to 1000h"}},
+       {"run --timeout 1001h", {"--timeout", "up to 1000h"}},
+       {"run --seed 18446744073709551616", {"to 18446744073709551615"}},
+       {"run --ranks 1,2,", {"holds ''", "1,2,4"}},
+       {"run --ranks 1,all", {"holds 'all'"}},
+       {"run --ranks 99999999999999999999", {"holds '99999999999999999999'"}},
+       {"run --ranks '2 4'", {"holds '2 4'"}},
+       {"run --workload tp --mesh dp=2,tp=2", {"does not use dp"}},
+       {"run --workload tiles --mesh ep=2", {"does not use ep", "dp+tp+cp"}},
+       {"run --gpu-bind 0,,1", {"holds ''", "such as 2,3,0,1"}},
+       {"run --share-gpu=yes", {"--share-gpu takes no value"}},
+       {"run --gemm-algorithms", {"--gemm-algorithms needs a value"}},
+       {"run --device host --graph --gpu-bind 0", {"--gpu-bind, --graph: has", "device is host"}},
+       {"run --precision 5", {"ambiguous", "5% or 0.05"}},
+       {"run --precision 0%", {"not above 0%"}},
+       {"run --precision 100%", {"below 100%"}},
+       {"run --max-time 0", {"not a time above 0"}},
+       {"run --max-time 3x", {"unknown unit 'x'"}},
+       {"run --trace-steps 1001", {"from 0 to 1000"}},
+       {"run --output 'a\nb.h5'", {"'a\\x0ab.h5' holds a"}},
+       {"report a.h5 --baseline 0", {"--baseline: '0'", "from 1 to"}},
+       {"report a.h5 --baseline 99999999999", {"--baseline: '99999999999'"}},
+       {"list", {"one of workloads, models"}},
+       {"list keys", {"needs one of model"}},
+       {"list options", {"name of a workload"}},
+       {"list models tiny", {"unexpected argument 'tiny'"}}},
+      refusal_of);
   for (const std::string command :
        {"run --device gpu", "run --scaling both", "run --placement far", "run --fill work",
         "report a.h5 --format xml", "list foo", "list keys models"}) {

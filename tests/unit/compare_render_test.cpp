@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/compare_render.hpp"
 
-#include <set>
-#include <sstream>
-
 #include "analysis/render/text.hpp"
 #include "compare_samples.hpp"
 #include "golden.hpp"
@@ -16,7 +13,7 @@ namespace {
 /// point is only on the first.
 std::vector<std::vector<results::RunData>> three_sides() {
   std::vector<std::vector<results::RunData>> sides{traced_a(), traced_b(),
-                                                   samples::traced_side("c", 0.0505, 0.006, 0.002)};
+                                                   traced_side("c", 0.0505, 0.006, 0.002)};
   sides[2].resize(1);
   for (results::RunData& run : sides[1]) {
     run.mpi_library = "MPICH 4.2";
@@ -24,7 +21,7 @@ std::vector<std::vector<results::RunData>> three_sides() {
   }
   for (results::RunData& run : sides[0]) {
     run.ranks = 4;
-    samples::add(run, {.dp = 4}, 0.04);
+    add(run, {.dp = 4}, 0.04);
   }
   return sides;
 }
@@ -149,7 +146,7 @@ TEST(RenderCompare, MachinesHaveNoColumnWhereTheyAreAlike) {
 
 TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
   auto a = side("a", around(1)), b = side_b();
-  for (auto* const runs : {&a, &b}) samples::add_tp_curve(*runs);
+  for (auto* const runs : {&a, &b}) add_tp_curve(*runs);
   b = changed(b, [](results::PointData& at) {
     if (at.ranks == 2) at.labels = {"injected"}, at.injections = {"slow-rank=1:1.5"};
   });
@@ -168,17 +165,16 @@ TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
 
 /// Two sides whose every text is hostile.
 std::vector<std::vector<results::RunData>> hostile_sides() {
-  std::vector<std::vector<results::RunData>> sides{{samples::hostile_run()},
-                                                   {samples::hostile_run()}};
+  std::vector<std::vector<results::RunData>> sides{{hostile_run()}, {hostile_run()}};
   for (auto& side : sides) {
     results::RunData& run = side.front();
     run.id += &side == &sides.front() ? "a" : "b";
     run.points.resize(2);
     for (results::PointData& point : run.points) {
       point.labels.emplace_back("oversubscribed");
-      point.options["@sum"] = &side == &sides.front() ? samples::hostile : "\x01<&>]]>";
+      point.options["@sum"] = &side == &sides.front() ? hostile : "\x01<&>]]>";
     }
-    run.environment = {{"UCX_" + samples::hostile, samples::hostile + run.id}};
+    run.environment = {{"UCX_" + hostile, hostile + run.id}};
   }
   return sides;
 }

@@ -135,17 +135,5 @@ inline void add_tp_curve(std::vector<results::RunData>& runs) {
 namespace isoscale::analysis {
 
 using compare::Verdict;
-using samples::against_a;
-using samples::anyway;
-using samples::around;
-using samples::changed;
-using samples::Compared;
-using samples::make_bf16;
-using samples::make_oversubscribed;
-using samples::side;
-using samples::side_b;
-using samples::traced_a;
-using samples::traced_b;
-using samples::with_gate;
 
 }  // namespace isoscale::analysis

@@ -113,7 +113,7 @@ TEST(Compare, WhatIsUnlikeIsNamedLineByLine) {
 
 TEST(Compare, WhatAllCurvesDifferInIsSaidOnce) {
   auto a = side("a", around(1)), b = side_b();
-  for (auto* const runs : {&a, &b}) samples::add_tp_curve(*runs);
+  for (auto* const runs : {&a, &b}) add_tp_curve(*runs);
   b = changed(b, [](results::PointData& at) {
     at.dtype = "bf16";
     if (at.workload == "tp" && at.ranks > 1) at.labels = {"oversubscribed"};
@@ -185,7 +185,7 @@ TEST(Compare, WhatOnlyOneSideHasIsListed) {
   auto b = side_b();
   for (results::RunData& run : b) {
     run.points.pop_back();
-    samples::add(run, {.dp = 3}, 0.04);
+    add(run, {.dp = 3}, 0.04);
   }
   const Compared of{against_a(b)};
   EXPECT_FALSE(of->refused);
@@ -206,10 +206,10 @@ TEST(Compare, NothingInCommonIsRefused) {
 
 TEST(Compare, ExactCurvesArePairedBeforeNearOnes) {
   auto a = side("a", around(1)), b = side_b();
-  for (results::RunData& run : a) samples::add(run, {.tp = 4}, 0.04);
+  for (results::RunData& run : a) add(run, {.tp = 4}, 0.04);
   for (results::RunData& run : b) {
     run.points.pop_back();
-    samples::add(run, {.tp = 4}, 0.04);
+    add(run, {.tp = 4}, 0.04);
   }
   const Compared of{{a, b}};
   EXPECT_FALSE(of->refused) << testing::PrintToString(whats(*of));

@@ -2,10 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <array>
-#include <cmath>
-#include <random>
-
 #include "config/app.hpp"
 #include "parsed_commands.hpp"
 #include "settings/injection.hpp"
@@ -184,9 +180,7 @@ TEST(Injection, EveryKindIsRead) {
 }
 
 TEST(Injection, WhatMeansNothingIsRefused) {
-  const auto refusal = [](std::string_view text) {
-    return usage_error([&] { (void)parse_injections(text); });
-  };
+  const auto refusal = [](std::string_view text) { return usage_error(parse_injections, text); };
   for (const auto& [texts, why] : std::vector<std::pair<std::vector<const char*>, const char*>>{
            {{"slow-rnk=3:2"}, "did you mean 'slow-rank'"},
            {{"slow-rank", "slow-rank=", "jitter=5%,"}, "KIND=VALUE"},
@@ -286,9 +280,9 @@ TEST(Resumption, RefusesWhatChoosesWhatIsMeasuredAndExperimentFiles) {
   Layer command_line;
   give(command_line.shared, *find_option("resume"), "a.h5", "--resume");
   const Layer file = read_layer("[[experiment]]\nworkload = \"dp\"\n", "e.toml");
-  EXPECT_THAT(usage_error([&] { (void)assemble(file, command_line); }),
+  EXPECT_THAT(usage_error(assemble, file, command_line),
               AllOf(HasSubstr("e.toml:2"), HasSubstr("--resume")));
-  EXPECT_THAT(usage_error([] { (void)read("resume = \"a.h5\""); }),
+  EXPECT_THAT(usage_error(read, "resume = \"a.h5\""),
               AllOf(HasSubstr("exp.toml:1"), HasSubstr("on the command line")));
 }
 
@@ -336,7 +330,7 @@ TEST(Completion, TheCommandTakesAShell) {
   };
   EXPECT_THAT(printed("bash"), HasSubstr("complete -F _isoscale"));
   EXPECT_THAT(printed("zsh"), StartsWith("#compdef isoscale\n"));
-  EXPECT_THAT(testing_support::usage_error([&] { (void)printed("csh"); }),
+  EXPECT_THAT(testing_support::usage_error(printed, "csh"),
               AllOf(HasSubstr("csh"), HasSubstr("zsh")));
 }
 

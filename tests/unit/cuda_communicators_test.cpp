@@ -1,15 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "executor/cuda/communicators.hpp"
+#include "matchers.hpp"
 #include "program/builder.hpp"
 #include "workloads/registry.hpp"
 

@@ -2,15 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <array>
-#include <cstddef>
-#include <memory>
-#include <span>
-#include <string>
-#include <tuple>
 #include <typeinfo>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "executor/cuda/communicators.hpp"
@@ -193,12 +185,9 @@ TEST_F(Gemms, RowMajorBecomesColumnMajorWithOperandsExchanged) {
   EXPECT_EQ(p.transpose_first, CUBLAS_OP_N);
   EXPECT_EQ(p.transpose_second, CUBLAS_OP_T);
   // Stored column-major: rows are the program's columns.
-  EXPECT_EQ(p.first.rows, 64U);
-  EXPECT_EQ(p.first.columns, 16U);
-  EXPECT_EQ(p.first.leading, 64U);
-  EXPECT_EQ(p.second.rows, 32U);
-  EXPECT_EQ(p.second.columns, 16U);
-  EXPECT_EQ(p.d.leading, 64U);
+  EXPECT_THAT((std::array{p.first.rows, p.first.columns, p.first.leading}),
+              ElementsAre(64, 16, 64));
+  EXPECT_THAT((std::array{p.second.rows, p.second.columns, p.d.leading}), ElementsAre(32, 16, 64));
 }
 
 TEST_F(Gemms, AccumulationIsAtLeastF32) {

@@ -32,7 +32,7 @@ DeviceSeries energy(std::vector<double> values) {
 }
 
 PointData point(int ranks, int nodes, std::vector<DeviceSeries> all = {}) {
-  PointData data = samples::measured(0, {.dp = ranks}, step);
+  PointData data = measured(0, {.dp = ranks}, step);
   data.nodes = nodes;
   data.step_times.assign(20, std::vector<double>(static_cast<std::size_t>(ranks), step));
   data.traced.assign(20, 0);

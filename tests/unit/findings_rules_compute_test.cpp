@@ -195,7 +195,7 @@ results::RunData with_check(const char* name, results::Verdict verdict) {
 
 TEST(SlowPair, IsFoundOfMeasuredPairs) {
   results::RunData run = samples::run();
-  run.points = {samples::pairs(0)};
+  run.points = {pairs(0)};
   const double lacking = 1 - 0.398;  // of what other pairs reach
   expect_finding(run, "slow-pair",
                  {.size = about(lacking, 5e-4),
@@ -205,7 +205,7 @@ TEST(SlowPair, IsFoundOfMeasuredPairs) {
   EXPECT_TRUE(finding(run, "slow-pair")->ranks.empty());
   run.points[0].labels = {"oversubscribed"};
   EXPECT_FALSE(finding(run, "slow-pair"));
-  run.points = {samples::collectives(0)};
+  run.points = {collectives(0)};
   EXPECT_FALSE(finding(run, "slow-pair"));
 }
 
@@ -217,7 +217,7 @@ TEST(PcieForNvlink, IsFoundWithoutALinkOrOfPairsOverPcieWhereThereAreLinks) {
   run.rank_facts.resize(1);
   EXPECT_FALSE(finding(run, "pcie-for-nvlink"));
   run = gpus("some GPU", 4);
-  run.points = {samples::pairs(0)};
+  run.points = {pairs(0)};
   EXPECT_FALSE(finding(run, "pcie-for-nvlink"));
   for (results::RowData& row : run.points[0].rows) row.text["class"] = "same node, PCIe";
   expect_finding(run, "pcie-for-nvlink", {.evidence = {{"over PCIe", testing::Gt(4e9)}}});

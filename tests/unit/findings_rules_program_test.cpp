@@ -10,8 +10,6 @@ namespace {
 
 using program::OpKind;
 
-using samples::mib;
-
 /// A GEMM and an all-reduce one after the other on one stream.
 results::PointData one_stream(int computed) {
   return traced_point({.dp = 2}, Script{}.compute().all_reduce(Axis::dp),
@@ -139,7 +137,7 @@ TEST(CommunicationRatio, AdvisesWhatTheAxisAndTheOptionsLeaveOpen) {
 /// zb-h1 computes weight gradients later, where they cannot hide the sums of input gradients.
 TEST(CommunicationRatio, AdvisesAsyncReduceOnlyWhereTheScheduleLetsItHide) {
   for (const int pp : {1, 2}) {
-    results::PointData data = samples::measured(0, {.tp = 2, .pp = pp}, 1e-6);
+    results::PointData data = measured(0, {.tp = 2, .pp = pp}, 1e-6);
     data.options = {{"async_reduce", "off"}, {"schedule", "zb-h1"}};
     PointReport point;
     point.data = &data;
@@ -151,7 +149,7 @@ TEST(CommunicationRatio, AdvisesAsyncReduceOnlyWhereTheScheduleLetsItHide) {
 
 TEST(CommunicationRatio, KeepsGroupsInsideANodeWhereTheyLeaveIt) {
   for (const bool leaves : {false, true}) {
-    results::PointData data = samples::measured(0, {.tp = 2, .pp = 2}, 1e-6);
+    results::PointData data = measured(0, {.tp = 2, .pp = 2}, 1e-6);
     data.options = {{"handover", "whole"}};
     PointReport point;
     point.data = &data;
@@ -250,11 +248,11 @@ results::PointData two_groups(double factor) {
 
 TEST(SlowRank, IsFoundWithItsHost) {
   results::PointData point = four_ranks({800, 800, 800, 800});
-  samples::add_gemm_sums(point, 2, 1.25);
+  add_gemm_sums(point, 2, 1.25);
   const auto found = finding(point, "slow-rank");
   ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("rank 2 (node17)"));
-  const double factor = samples::evidence(*found, "GEMM time");
+  const double factor = evidence(*found, "GEMM time");
   EXPECT_NEAR(factor, 1.25, 0.01);
   // It computes for 80% of its step, of which 1 - 1/1.25 could be saved.
   EXPECT_NEAR(found->severity.value(), 0.8 * (1 - 1 / factor), 1e-9);
@@ -264,7 +262,7 @@ TEST(SlowRank, IsFoundWithItsHost) {
   EXPECT_TRUE(findings_of(point).empty());
   point.labels.clear();
   point.op_sums.clear();
-  samples::add_gemm_sums(point, 2, 1.0);
+  add_gemm_sums(point, 2, 1.0);
   EXPECT_FALSE(finding(point, "slow-rank"));
 }
 
@@ -283,7 +281,7 @@ TEST(Imbalance, IsFoundOfWaitingThatIsNotDivided) {
                  {.severity = about(0.45), .sentence = HasSubstr("rank 3 (node17)")});
   EXPECT_FALSE(finding(four_ranks({780, 780, 780, 800}), "imbalance"));
   // It is not said of a rank that is slow.
-  samples::add_gemm_sums(point, 3, 4);
+  add_gemm_sums(point, 3, 4);
   EXPECT_TRUE(finding(point, "slow-rank"));
   EXPECT_FALSE(finding(point, "imbalance"));
 }
@@ -347,17 +345,17 @@ results::PointData two_stages(int first, int second) {
   of_front.insert(of_front.end(), {free, Nanoseconds{first}});
   back.send(-1);
   of_back.push_back(free);
-  results::PointData played = samples::point({.pp = 2}, {front, back}, {});
+  results::PointData played = point({.pp = 2}, {front, back}, {});
   played.traces =
       simulate::simulate(played.outline, {.tables = {of_front, of_back}, .table_of_rank = {0, 1}});
   results::PointData point = pipeline(2, 9);
-  samples::set_trace(point, std::move(played));
+  set_trace(point, std::move(played));
   for (program::Outline& outline : point.outline.outlines) {
     for (program::OutlineOp& op : outline.ops) {
       if (op.kind == program::OpKind::gemm) op.flop = 1e3;
     }
   }
-  samples::add_traced_steps(point, 80e-3, 1.0);
+  add_traced_steps(point, 80e-3, 1.0);
   return point;
 }
 

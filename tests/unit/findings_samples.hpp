@@ -73,15 +73,3 @@ inline Said::Share about(double value, double tolerance = 1e-12) {
 }
 
 }  // namespace isoscale::samples
-
-namespace isoscale::analysis {
-
-using samples::about;
-using samples::expect_finding;
-using samples::find;
-using samples::finding;
-using samples::findings_of;
-using samples::pipeline;
-using samples::run_of;
-
-}  // namespace isoscale::analysis

@@ -73,16 +73,15 @@ TEST(Findings, OfInjectedFaultsSayWhatWasInjected) {
 
 /// Launches of dp on 1 and 2 ranks, and of pp on 2; each factor is of the point's step time.
 results::RunData spread_launch(const std::string& id, double one, double two, double stages) {
-  results::RunData run = samples::launch(id, 1, 2);
-  samples::add(run, {}, 20e-3 * one);
-  samples::add(run, {.dp = 2}, 10e-3 * two);
-  samples::add(run, {.pp = 2}, 10e-3 * stages).workload = "pp";
+  results::RunData run = launch(id, 1, 2);
+  add(run, {}, 20e-3 * one);
+  add(run, {.dp = 2}, 10e-3 * two);
+  add(run, {.pp = 2}, 10e-3 * stages).workload = "pp";
   return run;
 }
 
 TEST(Findings, WithoutSeverityAreOfTheLargestPointAndTheLargestFirst) {
-  const samples::JoinedLaunches launches{
-      {spread_launch("a", 1, 1, 1), spread_launch("b", 1.4, 1.2, 4)}};
+  const JoinedLaunches launches{{spread_launch("a", 1, 1, 1), spread_launch("b", 1.4, 1.2, 4)}};
   std::vector<advice::Finding> found = advice::findings_of(launches.report());
   std::erase_if(found, [](const advice::Finding& at) { return at.rule != "launch-spread"; });
   ASSERT_EQ(found.size(), 2U);
@@ -93,16 +92,14 @@ TEST(Findings, WithoutSeverityAreOfTheLargestPointAndTheLargestFirst) {
   EXPECT_THAT(found[1].sentence, AllOf(HasSubstr("33.3%"), EndsWith("(on 1)")));
   EXPECT_EQ(found[1].ranks, (std::vector{1, 2}));
   EXPECT_TRUE(advice::findings_of(launches.reports.front()).empty()) << "one launch has no spread";
-  const samples::JoinedLaunches close{
-      {samples::launch_of("a", 1, 2, 10e-3), samples::launch_of("b", 1, 2, 10.3e-3)}};
+  const JoinedLaunches close{{launch_of("a", 1, 2, 10e-3), launch_of("b", 1, 2, 10.3e-3)}};
   EXPECT_TRUE(advice::findings_of(close.report()).empty());
 }
 
 TEST(Findings, OfHardwareComeBeforeOthersOfUnknownSeverity) {
-  std::vector<results::RunData> runs{samples::launch_of("a", 1, 2, 10e-3),
-                                     samples::launch_of("b", 1, 2, 90e-3)};
-  runs.front().points.push_back(samples::pairs(1));
-  const samples::JoinedLaunches launches{std::move(runs)};
+  std::vector<results::RunData> runs{launch_of("a", 1, 2, 10e-3), launch_of("b", 1, 2, 90e-3)};
+  runs.front().points.push_back(pairs(1));
+  const JoinedLaunches launches{std::move(runs)};
   const auto all = advice::findings_of(launches.report());
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].rule, "slow-pair");
@@ -113,13 +110,13 @@ TEST(Findings, OfHardwareComeBeforeOthersOfUnknownSeverity) {
 TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
   std::vector<results::RunData> runs;
   for (const char* const id : {"a", "b", "c"}) {
-    runs.push_back(samples::launch_of(id, 1, 2, 10e-3));
+    runs.push_back(launch_of(id, 1, 2, 10e-3));
     runs.back().preflight.emplace();
     runs.back().preflight->results = {
         {.name = "gpu-nic", .verdict = results::Verdict::warning, .what = "is far"}};
   }
   runs.back().preflight->results[0].what = "is elsewhere";
-  const samples::JoinedLaunches launches{std::move(runs)};
+  const JoinedLaunches launches{std::move(runs)};
   EXPECT_THAT(advice::findings_of(launches.report()),
               ElementsAre(Field(&advice::Finding::sentence, "launch 1: is far"),
                           Field(&advice::Finding::sentence, "launch 3: is elsewhere")));

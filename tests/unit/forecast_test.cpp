@@ -10,7 +10,7 @@ namespace isoscale::analysis {
 namespace {
 
 predict::Prediction predicted(const settings::PredictCommand& command,
-                              const simulate::Machine& machine = samples::plain_sheet()) {
+                              const simulate::Machine& machine = plain_sheet()) {
   return predict::predict(predict::question_of(command, machine));
 }
 
@@ -46,7 +46,7 @@ TEST(Forecast, PlacesRanksAsExpertsAreSpread) {
 
 /// Returns a command for workload dp, which has only dp's communication between GEMMs.
 settings::PredictCommand dp_command() {
-  settings::PredictCommand command = samples::plain_command();
+  settings::PredictCommand command = plain_command();
   command.workload = "dp";
   return command;
 }
@@ -126,7 +126,7 @@ TEST(Forecast, SaysWhereTheLimitMoves) {
 }
 
 TEST(Forecast, KnowsThePeakThatMfuIsOf) {
-  simulate::Machine machine = samples::plain_sheet();
+  simulate::Machine machine = plain_sheet();
   EXPECT_EQ(predict::peak_rate(machine, program::Precision::f32), 1e12);
   EXPECT_EQ(predict::peak_rate(machine, program::Precision::bf16), std::nullopt);
   machine.measured.gemms = {
@@ -165,7 +165,7 @@ TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
 }
 
 TEST(Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
-  settings::PredictCommand command = samples::plain_command();
+  settings::PredictCommand command = plain_command();
   command.mesh = {{Axis::tp, 4}};
   command.ranks = {8, 10, 16};
   command.settings.emplace_back("gemm", "2x");
@@ -210,7 +210,7 @@ TEST(Forecast, TakesTheBaselineThatIsNamed) {
 }
 
 TEST(Forecast, SaysWhereMemoryDoesNotSuffice) {
-  simulate::Machine small = samples::plain_sheet();
+  simulate::Machine small = plain_sheet();
   small.memory->capacity = 1;
   const predict::Prediction prediction = predicted(dp_command(), small);
   EXPECT_EQ(prediction.base.points[0].fits, false);

@@ -3,13 +3,8 @@
 
 // The tests check what is kept of a point's steps, and which ranks sample or trace it.
 
-#include <algorithm>
-#include <array>
-#include <numeric>
-#include <vector>
-
-#include "matchers.hpp"
 #include "runner/measure/gather_point.hpp"
+#include "matchers.hpp"
 #include "runner/measure/measure_steps.hpp"
 
 namespace isoscale::runner {
@@ -79,24 +74,23 @@ measure::SamplingDuty duty(int rank, const std::vector<int>& world_ranks, const 
 }
 
 TEST(SamplingDuty, OfANodeIsItsLowestRankOfThePointForTheCpusOfAll) {
-  struct Case {
-    int rank;  ///< of the point
-    std::vector<int> world_ranks;
-    bool node;
-    std::vector<int> cpus;  ///< none where it does not sample its node
-  };
-  for (const Case& is :
-       {Case{0, {0, 1, 2, 3}, true, {0, 1, 2, 3}}, Case{1, {0, 1, 2, 3}, false, {}},
-        Case{2, {0, 1, 2, 3}, true, {0, 1, 2, 3}}, Case{3, {0, 1, 2, 3}, false, {}},
-        Case{0, {3, 1}, true, {2, 3}}, Case{1, {3, 1}, true, {2, 3}}, Case{0, {0, 2}, true, {0, 1}},
-        Case{1, {0, 3}, true, {2, 3}}}) {
-    EXPECT_EQ(duty(is.rank, is.world_ranks).node, is.node) << is.rank;
-    EXPECT_EQ(duty(is.rank, is.world_ranks).cpus, is.cpus) << is.rank;
+  using Numbers = std::vector<int>;
+  const Numbers all{0, 1, 2, 3};
+  // A rank of the point and all its ranks in the world; the CPUs if it samples its node.
+  for (const auto& [rank, world_ranks, cpus] : {std::tuple{0, all, Numbers{0, 1, 2, 3}},
+                                                {1, all, {}},
+                                                {2, all, {0, 1, 2, 3}},
+                                                {3, all, {}},
+                                                {0, {3, 1}, {2, 3}},
+                                                {1, {3, 1}, {2, 3}},
+                                                {0, {0, 2}, {0, 1}},
+                                                {1, {0, 3}, {2, 3}}}) {
+    EXPECT_EQ(duty(rank, world_ranks).node, !cpus.empty()) << rank;
+    EXPECT_EQ(duty(rank, world_ranks).cpus, cpus) << rank;
   }
   // No CPUs are known where a binding is not.
   std::vector<machine::MachineFacts> some = facts();
   some[1].bound_cpus.clear();
-  const std::vector<int> all{0, 1, 2, 3};
   EXPECT_THAT(measure::sampling_duty(0, all, node_of_rank, some, "").cpus, IsEmpty());
   EXPECT_THAT(measure::sampling_duty(2, all, node_of_rank, some, "").cpus, ElementsAre(0, 1, 2, 3));
   // A GPU is sampled by its own rank.

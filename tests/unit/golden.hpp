@@ -2,17 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
 #include <fstream>
-#include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analysis/render/text.hpp"
+#include "matchers.hpp"
 
 /// Golden reports are compared by what they claim: their numbers and verdicts, in order. Sentences
 /// may be worded anew.

@@ -2,10 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "machine/gpu_choice.hpp"
 
-#include <string>
-#include <tuple>
-#include <vector>
-
 #include "words.hpp"
 
 namespace isoscale::machine {
@@ -52,6 +48,15 @@ std::vector<int> choices(const Seen& seen, const std::string& bind = "auto",
   return result;
 }
 
+/// Why all ranks of a node together, or one of them alone, are given no GPU.
+std::string refused(const Seen& seen, const std::string& bind) {
+  return usage_error([&] { return choices(seen, bind); });
+}
+std::string refused_alone(const GpuView& rank, const char* bind = "auto",
+                          ShareGpu share = ShareGpu::no) {
+  return usage_error(choose_gpu, rank, bind, share);
+}
+
 TEST(ChooseGpu, CountsByLocalRankOrTakesWhatTheSchedulerShowsOrFollowsABinding) {
   const Seen three(3, {0, 1, 2});
   for (const auto& [seen, bind, expected] :
@@ -78,54 +83,35 @@ TEST(ChooseGpu, SharesGpusWhereAskedTo) {
 }
 
 TEST(ChooseGpu, RefusesFewerGpusThanRanksNeighboursThatSeeOthersAndBindingsThatDoNotFit) {
-  struct Case {
-    Seen seen;
-    std::string bind;
-    std::vector<std::string> words;
-  };
-  const Seen two(2, {0, 1});
-  for (const Case& is : {
-           Case{Seen(3, {0, 1}), "auto", {"node7", "3 ranks", "2 GPUs", "--share-gpu"}},
-           Case{{{0}, {0}}, "auto", {"node7", "2 ranks", "1 GPU:"}},
-           Case{{{0, 1}, {0}}, "auto", {"rank 0 sees 2", "rank 1 sees 1", "--gpu-bind"}},
-           Case{{{0, 1}, {2, 3}}, "auto", {"rank 0 sees 2", "rank 1 sees 2"}},
-           Case{{{0, 1}, {1, 0}}, "auto", {"different GPUs"}},
-           Case{{{0}, {}}, "auto", {"rank 1 sees 0"}},
-           Case{two, "0", {"--gpu-bind '0'", "1 GPU,", "2 ranks on node7"}},
-           Case{two, "0,1,0", {"names 3 GPUs"}},
-           Case{{{0}}, "0,0", {"1 rank on"}},
-           Case{
-               two, "0,2", {"GPU '2'", "rank 1 on node7", "0 (GPU-a0, 0000:10:00.0)", "1 (GPU-a1"}},
-           Case{two, "0001:10:00.0,1", {"GPU '0001:10:00.0'", "local rank 0"}},
-       }) {
-    testing_support::expect_words(usage_error([&] { (void)choices(is.seen, is.bind); }), is.words);
-  }
+  const Seen two(2, {0, 1}), three(3, {0, 1});
+  testing_support::expect_words_of<std::pair<Seen, std::string>>(
+      {{{three, "auto"}, {"node7", "3 ranks", "2 GPUs", "--share-gpu"}},
+       {{{{0}, {0}}, "auto"}, {"node7", "2 ranks", "1 GPU:"}},
+       {{{{0, 1}, {0}}, "auto"}, {"rank 0 sees 2", "rank 1 sees 1", "--gpu-bind"}},
+       {{{{0, 1}, {2, 3}}, "auto"}, {"rank 0 sees 2", "rank 1 sees 2"}},
+       {{{{0, 1}, {1, 0}}, "auto"}, {"different GPUs"}},
+       {{{{0}, {}}, "auto"}, {"rank 1 sees 0"}},
+       {{two, "0"}, {"--gpu-bind '0'", "1 GPU,", "2 ranks on node7"}},
+       {{two, "0,1,0"}, {"names 3 GPUs"}},
+       {{{{0}}, "0,0"}, {"1 rank on"}},
+       {{two, "0,2"}, {"GPU '2'", "rank 1 on node7", "0 (GPU-a0, 0000:10:00.0)", "1 (GPU-a1"}},
+       {{two, "0001:10:00.0,1"}, {"GPU '0001:10:00.0'", "local rank 0"}}},
+      [](const auto& asked) { return refused(asked.first, asked.second); });
   // Every rank finds what is wrong.
-  for (const int rank : {0, 1, 2}) {
-    EXPECT_NE(usage_error([&] {
-                (void)choose_gpu(view(rank, Seen(3, {0, 1})), "auto", ShareGpu::no);
-              }),
-              "");
-  }
-  EXPECT_THAT(usage_error([&] {
-                (void)choose_gpu(view(1, {{0, 1}, {0}}), "auto", ShareGpu::no);
-              }),
-              HasSubstr("rank 0 sees 2"));
+  for (const int rank : {0, 1, 2}) EXPECT_NE(refused_alone(view(rank, three)), "");
+  EXPECT_THAT(refused_alone(view(1, {{0, 1}, {0}})), HasSubstr("rank 0 sees 2"));
 }
 
 TEST(ChooseGpu, SaysWhatHidesAllGpus) {
   GpuView nothing = view(0, {{}});
-  const auto refusal = [&](const char* bind, ShareGpu share) {
-    return usage_error([&] { (void)choose_gpu(nothing, bind, share); });
-  };
   for (const ShareGpu share : {ShareGpu::no, ShareGpu::yes}) {
-    EXPECT_THAT(refusal("auto", share),
+    EXPECT_THAT(refused_alone(nothing, "auto", share),
                 AllOf(HasSubstr("local rank 0 on node7"), HasSubstr("--device host")));
   }
   nothing.visible_devices = "";
-  EXPECT_THAT(refusal("0", ShareGpu::no), HasSubstr("CUDA_VISIBLE_DEVICES is ''"));
+  EXPECT_THAT(refused_alone(nothing, "0"), HasSubstr("CUDA_VISIBLE_DEVICES is ''"));
   nothing.visible_devices = "9\x1b[31m";
-  EXPECT_THAT(refusal("auto", ShareGpu::no), HasSubstr("'9\\x1b[31m'"));
+  EXPECT_THAT(refused_alone(nothing), HasSubstr("'9\\x1b[31m'"));
 }
 
 TEST(SharedGpus, AreRefusedUnlessAskedFor) {
@@ -159,7 +145,7 @@ TEST(Precisions, AreThoseOfTheChip) {
   }
 }
 
-TEST(DriverProblem, IsADriverThatIsMissingOrOfAnOlderMajor) {
+TEST(LibraryProblem, IsADriverThatIsMissingOrOlderAndNcclWithoutSplit) {
   EXPECT_THAT(driver_problem(0, 13000),
               Optional(AllOf(HasSubstr("driver"), HasSubstr("--device host"))));
   EXPECT_THAT(driver_problem(12080, 13010),
@@ -168,9 +154,6 @@ TEST(DriverProblem, IsADriverThatIsMissingOrOfAnOlderMajor) {
   EXPECT_EQ(driver_problem(13000, 13000), std::nullopt);
   EXPECT_EQ(driver_problem(13000, 13020), std::nullopt);
   EXPECT_EQ(driver_problem(14000, 13020), std::nullopt);
-}
-
-TEST(NcclProblem, IsALibraryWithoutSplit) {
   EXPECT_EQ(nccl_problem(21800), std::nullopt);
   EXPECT_EQ(nccl_problem(22809), std::nullopt);
   EXPECT_THAT(nccl_problem(21705), Optional(AllOf(HasSubstr("2.17.5"), HasSubstr("2.18"))));

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstring>
 
@@ -12,6 +10,7 @@
 #include "executor/host/prepare.hpp"
 #include "executor/host/resources.hpp"
 #include "executor/resolver.hpp"
+#include "matchers.hpp"
 #include "tests/executor/sketch.hpp"
 
 namespace isoscale::executor::host {
@@ -36,17 +35,14 @@ TEST(Cores, AreThoseThatARankIsBoundToOrItsShareOfTheNodeAndOfAQuota) {
   }
 }
 
-TEST(Storage, IsZeroedAndAligned) {
+TEST(Storage, IsZeroedAndAlignedAndFailureNamesNeedAndFree) {
   const Storage storage = allocate(units::Bytes{10'000});
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(storage.get().address) % 4096, 0U);
   for (std::size_t i = 0; i < 10'000; ++i) EXPECT_EQ(storage.get().address[i], std::byte{0});
   EXPECT_FALSE(static_cast<bool>(allocate(units::Bytes{0})));
-}
-
-TEST(Storage, FailureNamesNeedAndFree) {
-  EXPECT_THAT([] { std::ignore = allocate(units::Bytes{std::uint64_t{1} << 60}); },
-              testing::ThrowsMessage<base::Error>(testing::AllOf(
-                  testing::HasSubstr("cannot allocate"), testing::HasSubstr("free"))));
+  EXPECT_THAT(
+      [] { std::ignore = allocate(units::Bytes{std::uint64_t{1} << 60}); },
+      testing::ThrowsMessage<base::Error>(AllOf(HasSubstr("cannot allocate"), HasSubstr("free"))));
 }
 
 TEST(MergedCopy, IsAsFewPiecesAsPossible) {
@@ -88,13 +84,12 @@ TEST(CommunicationNeeds, AreTheUnionOverAllProgramsInOneOrder) {
   const auto swapped =
       communication_needs({.mesh = {}, .programs = {second, first}, .program_of_rank = {}});
   EXPECT_THAT(needs.collectives,
-              testing::ElementsAre(std::pair{mesh::AxisSet{Axis::tp}, program::StreamId{0}},
-                                   std::pair{mesh::AxisSet{Axis::dp}, program::StreamId{0}},
-                                   std::pair{mesh::AxisSet{Axis::dp}, program::StreamId{1}}));
+              ElementsAre(std::pair{mesh::AxisSet{Axis::tp}, program::StreamId{0}},
+                          std::pair{mesh::AxisSet{Axis::dp}, program::StreamId{0}},
+                          std::pair{mesh::AxisSet{Axis::dp}, program::StreamId{1}}));
   EXPECT_EQ(needs.collectives, swapped.collectives);
   // A receive from above is a send to below, seen by its sender.
-  EXPECT_THAT(needs.exchanges,
-              testing::ElementsAre(testing::Pair(Axis::pp, testing::ElementsAre(-1, 1))));
+  EXPECT_THAT(needs.exchanges, ElementsAre(Pair(Axis::pp, ElementsAre(-1, 1))));
   EXPECT_EQ(needs.exchanges, swapped.exchanges);
 }
 
@@ -102,9 +97,9 @@ TEST(HostExecutor, DescribesItself) {
   const auto executor = make_host_executor({});
   const Description& description = executor->describe();
   EXPECT_EQ(description.name, "host");
-  EXPECT_THAT(description.detail, testing::HasSubstr("1 thread"));
+  EXPECT_THAT(description.detail, HasSubstr("1 thread"));
   EXPECT_THAT(description.precisions,
-              testing::UnorderedElementsAre(program::Precision::f32, program::Precision::f64));
+              UnorderedElementsAre(program::Precision::f32, program::Precision::f64));
   EXPECT_GE(description.cores, 1);
   EXPECT_GT(description.memory_free.value().value(), 0U);
   EXPECT_EQ(description.memory_pool, MemoryPool::node);
@@ -126,7 +121,7 @@ TEST(Blas, KernelsThatAreOlderThanTheCpuAreSaid) {
         {"Nehalem", Vectors::avx2, "OPENBLAS_CORETYPE=Haswell"}}) {
     const std::string warning = kernel_warning(kernel, vectors);
     EXPECT_EQ(warning.empty(), std::string{better}.empty()) << kernel;
-    EXPECT_THAT(warning, testing::HasSubstr(better));
+    EXPECT_THAT(warning, HasSubstr(better));
   }
 }
 

@@ -11,10 +11,6 @@
 namespace isoscale::analysis {
 namespace {
 
-using samples::add;
-using samples::launch;
-using samples::launch_of;
-
 catalog::IndexRun indexed(const results::RunData& run, const std::string& file = "a.h5") {
   return catalog::index_run(make_report(run, file, {}));
 }
@@ -125,9 +121,8 @@ TEST(Index, AnOptionThatAnOldFileLacksCountsAsItsDefault) {
 }
 
 TEST(Index, HostileTextIsEscaped) {
-  const render::IndexReport report{
-      .index = catalog::make_index({indexed(samples::hostile_run(), samples::hostile)}),
-      .warnings = {samples::hostile}};
+  const render::IndexReport report{.index = catalog::make_index({indexed(hostile_run(), hostile)}),
+                                   .warnings = {hostile}};
   for (const std::string& text :
        {render::render_index_text(report), render::render_index_markdown(report),
         render::render_index_csv(report), render::render_index_json(report)}) {

@@ -3,27 +3,18 @@
 
 // The programs of inference and of serving: their work, traffic, memory and time follow from
 // formulas, and they never deadlock.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
-#include <string>
-
+#include "workloads/infer/infer.hpp"
 #include "program/check.hpp"
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/infer/infer.hpp"
 #include "workloads/infer/replica.hpp"
 #include "workloads/serve/requests.hpp"
 #include "workloads/serve/serve.hpp"
 
 namespace isoscale::workloads::infer {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 Request request_of(const char* model, const mesh::Shape& mesh, Options options = {}) {
   const Request base{.model = load_model(model), .options = std::move(options)};
@@ -213,8 +204,6 @@ TEST(Infer, ATwinIsSmallAndAnsweredByOneRank) {
 
 namespace isoscale::workloads::serve {
 namespace {
-
-using testing::ElementsAre;
 
 Request served(const Options& options) {
   return {.model = model_of(

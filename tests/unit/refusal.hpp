@@ -2,19 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "base/error.hpp"
+#include "matchers.hpp"
 
 namespace isoscale::testing_support {
 
-/// Returns what the error says that `call` throws, "" when it throws none.
-template <class Error = base::UsageError, class Call>
-std::string refusal(const Call& call) {
+/// Returns what the error says that `call(given...)` throws, "" when it throws none.
+template <class Error = base::UsageError, class Call, class... Given>
+std::string refusal(const Call& call, const Given&... given) {
   try {
-    call();
+    static_cast<void>(call(given...));
   } catch (const Error& error) {
     return error.what();
   }
@@ -22,9 +19,9 @@ std::string refusal(const Call& call) {
 }
 
 /// The same, and fails the test when nothing is thrown.
-template <class Error = base::UsageError, class Call>
-std::string usage_error(const Call& call) {
-  std::string said = refusal<Error>(call);
+template <class Error = base::UsageError, class Call, class... Given>
+std::string usage_error(const Call& call, const Given&... given) {
+  std::string said = refusal<Error>(call, given...);
   if (said.empty()) ADD_FAILURE() << "nothing was refused";
   return said;
 }
