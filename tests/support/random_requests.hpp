@@ -98,16 +98,10 @@ class RandomRequests {
   std::optional<Request> draw(int ranks) {
     const Workload& hybrid = find_workload("hybrid");
     const bool gated = below(2) == 0;
-    const Extents extents{.hidden = 96,
-                          .ffn = 384,
-                          .heads = gated ? 32 : 16,
-                          .kv_heads = 16,
-                          .head_size = 8,
-                          .layers = 24,
-                          .sequence = 64,
-                          .vocabulary = 384,
-                          .gated_mlp = gated};
-    Request base{.model = model_of(extents),
+    const std::string heads = gated ? "heads=32 gated=1" : "heads=16";
+    Request base{.model = test_model("hidden=96 ffn=384 kv_heads=16 head_size=8 layers=24 "
+                                     "sequence=64 vocabulary=384 " +
+                                     heads),
                  .precision = below(4) == 0 ? Precision::f32 : Precision::f64,
                  .options = {}};
     for (const OptionSpec& spec : hybrid.options) {

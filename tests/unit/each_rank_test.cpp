@@ -38,12 +38,10 @@ AllAlike tensor_parallel(const mesh::Shape& mesh) {
 /// A pipeline of the hybrid workload, every FLOP a picosecond, other ops 100 ns and communication
 /// 10 us.
 AllAlike pipeline(const mesh::Shape& mesh, int microbatches) {
-  workloads::Extents extents{.hidden = 256, .ffn = 1024, .heads = 16, .kv_heads = 16};
-  extents.head_size = 16;
-  extents.layers = mesh.pp;
-  extents.sequence = 64;
-  extents.vocabulary = 0;
-  const auto base = workloads::request_of(extents, microbatches * mesh.dp, {{"microbatch", "1"}});
+  auto base = workloads::request_of(
+      "hidden=256 ffn=1024 heads=16 kv_heads=16 head_size=16 sequence=64 vocabulary=0",
+      microbatches * mesh.dp, {{"microbatch", "1"}});
+  base.model.layers = mesh.pp;
   AllAlike result{.set = workloads::strong(base, mesh), .classes = {}, .costs = {}};
   result.classes = classes_of(result.set);
   for (const program::Outline& outline : result.classes.outline.outlines) {

@@ -206,8 +206,7 @@ namespace isoscale::workloads::serve {
 namespace {
 
 Request served(const Options& options) {
-  return {.model = model_of(
-              {.ffn = 32, .heads = 4, .kv_heads = 4, .head_size = 4, .layers = 2, .sequence = 6}),
+  return {.model = model_of("ffn=32 heads=4 kv_heads=4 head_size=4 layers=2 sequence=6"),
           .options = options};
 }
 

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/merge/join.hpp"
 
-#include <functional>
-
 #include "analysis/identity.hpp"
 #include "launch_samples.hpp"
 #include "reported.hpp"
@@ -17,15 +15,7 @@ using samples::launch;
 using samples::launch_of;
 
 std::vector<int> rank_counts(const merge::JoinedCurve& joined) {
-  std::vector<int> result;
-  for (const PointReport& point : joined.curve.points) result.push_back(point.data->ranks);
-  return result;
-}
-
-std::vector<std::size_t> launch_counts(const merge::JoinedCurve& joined) {
-  std::vector<std::size_t> result;
-  for (const auto& launches : joined.launches) result.push_back(launches.size());
-  return result;
+  return mapped(joined.curve.points, [](const PointReport& point) { return point.data->ranks; });
 }
 
 /// Why two launches stay apart after a change of the second; "joined" if they do not.
@@ -59,7 +49,7 @@ TEST(Join, APointOfSeveralLaunchesHasTheirMedianAndSpread) {
                            launch_of("c", 1, 2, 0.44), launch_of("d", 2, 2, 0.25)}};
   ASSERT_EQ(of.joined.curves.size(), 1U);
   const merge::JoinedCurve& joined = of.joined.curves[0];
-  EXPECT_THAT(launch_counts(joined), ElementsAre(3U, 1U));
+  EXPECT_THAT(joined.launches, ElementsAre(SizeIs(3), SizeIs(1)));
   const PointReport& two = joined.curve.points[0];
   const double median = of.reports[1].curves[0].points[0].step_time->median;
   EXPECT_EQ(two.step_time->median, median);
@@ -72,10 +62,8 @@ TEST(Join, APointOfSeveralLaunchesHasTheirMedianAndSpread) {
 }
 
 TEST(Join, PointsThatAreNotCleanAreListedAndNotMixedIn) {
-  std::vector<results::RunData> runs;
-  for (const char* const id : {"ok", "shared", "wrong", "failed"}) {
-    runs.push_back(launch_of(id, 1, 2, 0.2));
-  }
+  auto runs = mapped(std::array{"ok", "shared", "wrong", "failed"},
+                     [](const char* id) { return launch_of(id, 1, 2, 0.2); });
   runs[1].points[0].labels = {"oversubscribed"};
   for (auto& step : runs[1].points[0].step_times) step = {9, 9};
   runs[2].points[0].verified = false;
@@ -84,11 +72,10 @@ TEST(Join, PointsThatAreNotCleanAreListedAndNotMixedIn) {
   const JoinedLaunches of{std::move(runs)};
   ASSERT_EQ(of.joined.curves.size(), 1U);
   const merge::JoinedCurve& joined = of.joined.curves[0];
-  EXPECT_THAT(launch_counts(joined), ElementsAre(1U));
+  EXPECT_THAT(joined.launches, ElementsAre(SizeIs(1)));
   EXPECT_NEAR(joined.curve.points[0].step_time->median, 0.2, 1e-3);
-  std::vector<std::string> reasons;
-  for (const merge::LeftOut& at : joined.left_out) reasons.push_back(at.reason);
-  EXPECT_THAT(reasons, ElementsAre("oversubscribed", HasSubstr("not verify"), "failed: no answer"));
+  EXPECT_THAT(mapped(joined.left_out, &merge::LeftOut::reason),
+              ElementsAre("oversubscribed", HasSubstr("not verify"), "failed: no answer"));
 }
 
 TEST(Join, LaunchesWithNothingCleanLeaveACurveWithoutPoints) {
@@ -217,7 +204,7 @@ TEST(Join, TheSameTwiceInOneLaunchIsNoSecondLaunch) {
   add(run, {.dp = 2}, 0.3);
   const JoinedLaunches of{{run}};
   ASSERT_EQ(of.joined.curves.size(), 2U);
-  EXPECT_THAT(launch_counts(of.joined.curves[0]), ElementsAre(1U));
+  EXPECT_THAT(of.joined.curves[0].launches, ElementsAre(SizeIs(1)));
 }
 
 TEST(Join, SaysWhereEachPointWent) {
@@ -225,12 +212,10 @@ TEST(Join, SaysWhereEachPointWent) {
   other.points[0].labels = {"shared-gpu"};
   const JoinedLaunches of{{launch_of("a", 1, 2, 0.2), other}};
   const auto first = merge::place_of(of.joined, of.reports[0].curves[0].points[0]);
-  ASSERT_TRUE(first);
-  EXPECT_EQ(first->joined, &of.joined.curves[0].curve.points[0]);
+  EXPECT_EQ(first.value().joined, &of.joined.curves[0].curve.points[0]);
   EXPECT_EQ(first->launches, 1U);
   const auto second = merge::place_of(of.joined, of.reports[1].curves[0].points[0]);
-  ASSERT_TRUE(second);
-  EXPECT_EQ(second->joined, nullptr);
+  EXPECT_EQ(second.value().joined, nullptr);
   EXPECT_EQ(second->left_out, "shared-gpu");
   EXPECT_FALSE(merge::place_of(of.joined, PointReport{}));
 }
@@ -254,9 +239,7 @@ TEST(Fingerprint, IsTheSameEverywhereAndTellsExperimentsApart) {
 
 TEST(WithoutCopies, KeepsTheMostCompleteOfALaunch) {
   RunFiles given;
-  for (const char* const id : {"a", "b", "a", "a"}) {
-    given.runs.push_back(launch_of(id, 1, 2, 0.1));
-  }
+  for (const char* const id : {"a", "b", "a", "a"}) given.runs.push_back(launch_of(id, 1, 2, 0.1));
   given.files = {"a1.h5", "b.h5", "a2.h5", "a2.h5"};
   given.runs[0].complete = false;
   const RunFiles kept = without_copies(std::move(given));

@@ -2,14 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "analysis/catalog/index.hpp"
 #include "analysis/merge/join.hpp"
 #include "analysis/report.hpp"
+#include "matchers.hpp"
 #include "report_samples.hpp"
 
 /// Hand-made launches for the tests of what joins them.
@@ -68,10 +64,7 @@ struct JoinedLaunches {
   JoinedLaunches& operator=(const JoinedLaunches&) = delete;
 
   [[nodiscard]] analysis::merge::Report report() const {
-    std::vector<analysis::catalog::IndexRun> of_index;
-    for (const analysis::RunReport& report : reports) {
-      of_index.push_back(analysis::catalog::index_run(report));
-    }
+    const auto of_index = mapped(reports, analysis::catalog::index_run);
     return {.runs = reports, .joined = joined, .index = analysis::catalog::make_index(of_index)};
   }
 };

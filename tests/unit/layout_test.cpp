@@ -3,20 +3,10 @@
 
 // The places of groups and messages on nodes, and intervals of time.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <bitset>
-#include <cstddef>
-#include <cstdlib>
-#include <map>
-#include <random>
-#include <set>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "matchers.hpp"
 #include "simulate/layout.hpp"
 #include "timeline/timeline.hpp"
 
@@ -70,23 +60,20 @@ GroupPlace listed_message(const mesh::Shape& shape, const std::vector<int>& node
 }
 
 void expect_as_listed(const mesh::Shape& shape, const Layout& layout, const std::string& what) {
+  const auto ranks = std::views::iota(0, shape.size());
   for (std::uint8_t bits = 0; bits <= mesh::every_axis.bits(); ++bits) {
     const mesh::AxisSet axes = mesh::AxisSet::from_bits(bits);
     SCOPED_TRACE(what + " " + mesh::to_string(axes));
-    std::vector<GroupPlace> expected;
-    for (int rank = 0; rank < shape.size(); ++rank) {
-      expected.push_back(listed(shape, layout.node_of_rank, rank, axes));
-    }
-    EXPECT_EQ(places_of(shape, layout, axes), expected);
+    EXPECT_EQ(places_of(shape, layout, axes), mapped(ranks, [&](int rank) {
+                return listed(shape, layout.node_of_rank, rank, axes);
+              }));
   }
   for (const mesh::Axis axis : mesh::all_axes) {
     for (const int offset : {1, -1, 2}) {
       SCOPED_TRACE(fmt::format("{} {} {}", what, mesh::name(axis), offset));
-      std::vector<GroupPlace> expected;
-      for (int rank = 0; rank < shape.size(); ++rank) {
-        expected.push_back(listed_message(shape, layout.node_of_rank, rank, axis, offset));
-      }
-      EXPECT_EQ(places_of_messages(shape, layout, axis, offset), expected);
+      EXPECT_EQ(places_of_messages(shape, layout, axis, offset), mapped(ranks, [&](int rank) {
+                  return listed_message(shape, layout.node_of_rank, rank, axis, offset);
+                }));
     }
   }
 }

@@ -4,18 +4,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <set>
-#include <string>
-
 #include "base/text.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "machine/kernel_files.hpp"
 #include "machine/memory_on_node.hpp"
-#include "matchers.hpp"
 #include "refusal.hpp"
 #include "texts.hpp"
 

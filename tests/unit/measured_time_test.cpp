@@ -2,15 +2,10 @@
 // SPDX-License-Identifier: MIT
 
 // Times of ops from what was measured.
-#include <gtest/gtest.h>
 
-#include <cmath>
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include "simulate/layout.hpp"
 #include "simulate/measured_time.hpp"
+#include "matchers.hpp"
+#include "simulate/layout.hpp"
 
 namespace isoscale::simulate {
 namespace {
@@ -21,11 +16,8 @@ using program::OpKind;
 constexpr double us = 1e-6, mib = 1 << 20;
 
 TimedGemm cube(double extent, double rate) {
-  return {.type = DType::f32,
-          .m = extent,
-          .n = extent,
-          .k = extent,
-          .seconds = 2 * extent * extent * extent / rate};
+  const double flop = 2 * extent * extent * extent;
+  return {.type = DType::f32, .m = extent, .n = extent, .k = extent, .seconds = flop / rate};
 }
 
 std::optional<double> seconds_of_cube(const Measured& measured, std::uint32_t extent,

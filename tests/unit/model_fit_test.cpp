@@ -13,12 +13,10 @@
 namespace isoscale::analysis {
 namespace {
 
-using samples::KnownMachine;
-
 constexpr int more_ranks = 64;
 
 struct Known {
-  KnownMachine truth{};
+  samples::KnownMachine truth{};
   results::RunData run = samples::known_run(truth);
   simulate::Machine machine = predict::run_machine(run);
   std::vector<const results::PointData*> points = predict::stepped_points(run);

@@ -1,17 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <string_view>
-#include <tuple>
-#include <vector>
 
 #include "words.hpp"
 #include "workloads/api/toml_files.hpp"
@@ -20,9 +12,7 @@
 namespace isoscale::workloads {
 namespace {
 
-using testing::HasSubstr;
 using testing_support::expect_words;
-using testing_support::expect_words_of;
 using testing_support::usage_error;
 
 constexpr std::string_view valid = R"(name = "mine"
@@ -51,26 +41,22 @@ std::string with(std::string_view key, std::string_view line) {
 /// In the order of their size; the batches are the tokens of arXiv 2005.14165, Table 2.1, over
 /// 2048, to the nearest multiple of 256; llama's is not published.
 TEST(Models, HaveTheParametersBatchAndShapeThatTheirSourceSays) {
-  struct Published {
-    const char* name;
-    double parameters, tokens;
-  };
   std::vector<std::string> names{"tiny"};
-  for (const Published& published : {Published{"gpt-125m", 125e6, 0.5e6},
-                                     {"gpt-1.3b", 1.3e9, 1e6},
-                                     {"gpt-6.7b", 6.7e9, 2e6},
-                                     {"llama3-8b", 8.03e9, 0},
-                                     {"gpt-13b", 13e9, 2e6},
-                                     {"llama3-70b", 70.6e9, 0},
-                                     {"gpt-175b", 174.6e9, 3.2e6}}) {
-    SCOPED_TRACE(published.name);
-    names.emplace_back(published.name);
-    const Model model = load_model(published.name);
-    EXPECT_EQ(model.name, published.name);
+  for (const auto& [name, parameters, tokens] : {std::tuple{"gpt-125m", 125e6, 0.5e6},
+                                                 {"gpt-1.3b", 1.3e9, 1e6},
+                                                 {"gpt-6.7b", 6.7e9, 2e6},
+                                                 {"llama3-8b", 8.03e9, 0.0},
+                                                 {"gpt-13b", 13e9, 2e6},
+                                                 {"llama3-70b", 70.6e9, 0.0},
+                                                 {"gpt-175b", 174.6e9, 3.2e6}}) {
+    SCOPED_TRACE(name);
+    names.emplace_back(name);
+    const Model model = load_model(name);
+    EXPECT_EQ(model.name, name);
     EXPECT_THAT(model.source, HasSubstr("arXiv"));
-    EXPECT_DOUBLE_EQ(model.published_parameters, published.parameters);
-    EXPECT_NEAR(parameter_count(model) / published.parameters, 1.0, 0.02);
-    EXPECT_EQ(model.batch, 256 * std::lround(published.tokens / 2048 / 256));
+    EXPECT_DOUBLE_EQ(model.published_parameters, parameters);
+    EXPECT_NEAR(parameter_count(model) / parameters, 1.0, 0.02);
+    EXPECT_EQ(model.batch, 256 * std::lround(tokens / 2048 / 256));
     EXPECT_EQ(model.heads * model.head_size, model.hidden);
     if (!names.back().starts_with("gpt")) continue;
     EXPECT_EQ(model.ffn, 4 * model.hidden);
@@ -94,7 +80,7 @@ TEST(Models, CountParametersExactly) {
   const Model tiny = load_model("tiny");
   EXPECT_THAT((std::vector{tiny.heads % 8, tiny.kv_heads % 8, tiny.ffn % 8, tiny.hidden % 8,
                            tiny.layers % 8, tiny.vocabulary % 8}),
-              testing::Each(0));
+              Each(0));
   EXPECT_LT(parameter_count(tiny), 2e6);
 }
 
@@ -129,37 +115,34 @@ TEST(Models, AreReadFromFilesWhoseErrorsNameFileAndLine) {
 }
 
 TEST(Models, SayWhyTheyAreRefused) {
-  struct Refusal {
-    std::string_view key, line, message;
-  };
-  for (const Refusal& one : std::initializer_list<Refusal>{
-           {"hidden", "", "missing: hidden (hidden size)"},
-           {"hidden", "hidden = 9\nbatch = -1", "batch is -1"},
-           {"hidden", "hiden = 8", "m.toml:3: unknown key 'hiden'"},
-           {"hidden", "hiden = 8", "did you mean 'hidden'?"},
-           {"ffn", "ffn = 0", "m.toml:4: ffn is 0"},
-           {"ffn", "ffn = 0", "between 1 and 16777216"},
-           {"ffn", "ffn = 9223372036854775807", "ffn is 9223372036854775807"},
-           {"ffn", "ffn = 9223372036854775808", "m.toml:4: not valid TOML"},
-           {"ffn", "ffn = 32.0", "a whole number"},
-           {"ffn", "ffn = [32]", "a whole number"},
-           {"ffn", "ffn = ", "m.toml:4: not valid TOML"},
-           {"ffn", "hidden = 8", "not valid TOML"},  // a second time
-           {"heads", "heads = 5", "does not divide heads"},
-           {"head_size", "head_size = 16777216", "= 4 x 16777216"},
-           {"gated_mlp", "gated_mlp = 1", "be true or false"},
-           {"name", "name = \"\"", "name is empty"},
-           {"name", "name = \"a/b\"", "name is 'a/b'"},
-           {"name", "name = \"a\\u0000b\"", "name holds a control"},
-           {"source", "source = 1", "source must be"},
-           {"source", "source = \"\\u001b[2J\"", "source holds a control"},
-           {"published_parameters", "published_parameters = -1", "0 or more"},
-           {"published_parameters", "published_parameters = nan", "0 or more"},
-           {"published_parameters", "published_parameters = inf", "0 or more"},
-           {"published_parameters", "published_parameters = \"7B\"", "be a number"}}) {
-    SCOPED_TRACE(one.line);
-    expect_words(usage_error([&] { (void)parse_model(with(one.key, one.line), "m.toml"); }),
-                 {"m.toml:", std::string{one.message}});
+  for (const auto& [key, line, message] :
+       {std::tuple{"hidden", "", "missing: hidden (hidden size)"},
+        {"hidden", "hidden = 9\nbatch = -1", "batch is -1"},
+        {"hidden", "hiden = 8", "m.toml:3: unknown key 'hiden'"},
+        {"hidden", "hiden = 8", "did you mean 'hidden'?"},
+        {"ffn", "ffn = 0", "m.toml:4: ffn is 0"},
+        {"ffn", "ffn = 0", "between 1 and 16777216"},
+        {"ffn", "ffn = 9223372036854775807", "ffn is 9223372036854775807"},
+        {"ffn", "ffn = 9223372036854775808", "m.toml:4: not valid TOML"},
+        {"ffn", "ffn = 32.0", "a whole number"},
+        {"ffn", "ffn = [32]", "a whole number"},
+        {"ffn", "ffn = ", "m.toml:4: not valid TOML"},
+        {"ffn", "hidden = 8", "not valid TOML"},  // a second time
+        {"heads", "heads = 5", "does not divide heads"},
+        {"head_size", "head_size = 16777216", "= 4 x 16777216"},
+        {"gated_mlp", "gated_mlp = 1", "be true or false"},
+        {"name", "name = \"\"", "name is empty"},
+        {"name", "name = \"a/b\"", "name is 'a/b'"},
+        {"name", "name = \"a\\u0000b\"", "name holds a control"},
+        {"source", "source = 1", "source must be"},
+        {"source", "source = \"\\u001b[2J\"", "source holds a control"},
+        {"published_parameters", "published_parameters = -1", "0 or more"},
+        {"published_parameters", "published_parameters = nan", "0 or more"},
+        {"published_parameters", "published_parameters = inf", "0 or more"},
+        {"published_parameters", "published_parameters = \"7B\"", "be a number"}}) {
+    SCOPED_TRACE(line);
+    expect_words(usage_error([&] { (void)parse_model(with(key, line), "m.toml"); }),
+                 {"m.toml:", message});
   }
 }
 
@@ -175,7 +158,7 @@ TEST(Models, NeedFourKeysOnly) {
 }
 
 TEST(Models, AllThatIsWrongIsToldAtOnce) {
-  expect_words_of<std::string>(
+  testing_support::expect_words_of<std::string>(
       {{"hiden = 64\nffn = 0\nheads = \"many\"\n",
         {"m.toml:1: unknown key 'hiden'", "did you mean 'hidden'?", "m.toml:2: ffn is 0",
          "m.toml:3: heads", "missing: layers", "hidden (hidden size)", "sequence"}},

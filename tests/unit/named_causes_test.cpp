@@ -29,13 +29,10 @@ results::PointData four_ranks() {
 /// then or until `computed`; all-reduces end 100 ns after the last arrival.
 void add(results::PointData& point, int count, const std::vector<int>& arrivals, int computed = 0) {
   const int last = std::ranges::max(arrivals) + 100;
-  std::vector<std::vector<std::pair<int, int>>> spans;
-  for (const int at : arrivals) {
-    spans.push_back({{0, computed > 0 ? computed : at}, {at, last}, {last, 1000}});
-  }
-  for (int i = 0; i < count; ++i) {
-    add_step(point, step({0, 1000}, spans));
-  }
+  const std::vector<Spans> spans = mapped(arrivals, [&](int at) {
+    return Spans{{0, computed > 0 ? computed : at}, {at, last}, {last, 1000}};
+  });
+  for (int i = 0; i < count; ++i) add_step(point, step({0, 1000}, spans));
 }
 
 std::vector<efficiency::NamedCause> named(const results::PointData& point,
@@ -125,16 +122,11 @@ TEST(NamedCauses, NameASlowLinkAndWhatSeveralShare) {
 }
 
 TEST(NamedCauses, NameTheRankThatOthersAlwaysWaitForAndWhatMakesItLate) {
-  struct Case {
-    Script script;
-    int computed;
-    const char* reason;
-  };
   for (const auto& [script, computed, reason] :
-       {Case{Script{}.compute().all_reduce(Axis::dp).compute(), 0, "more computation"},
-        Case{Script{}.compute().all_reduce(Axis::dp).compute(), 500, "gaps before its ops"},
-        Case{Script{}.copy().all_reduce(Axis::dp).compute(), 0, "more copies"}}) {
-    results::PointData point = alike({.dp = 4}, script);
+       {std::tuple{Script{}.compute(), 0, "more computation"},
+        {Script{}.compute(), 500, "gaps before its ops"},
+        {Script{}.copy(), 0, "more copies"}}) {
+    results::PointData point = alike({.dp = 4}, Script{script}.all_reduce(Axis::dp).compute());
     add(point, 21, {500, 500, 600, 500}, computed);
     const efficiency::NamedCause late = only_cause(named(point), "imbalance", {2});
     EXPECT_NEAR(late.size, 0.075, 1e-12);  // three of four wait 100 of 1000 ns
@@ -150,9 +142,7 @@ TEST(NamedCauses, GiveNoReasonWhereThereIsNone) {
       alike({.dp = 4}, Script{}.compute().all_reduce(Axis::dp).compute().all_reduce(Axis::dp));
   const std::vector<std::pair<int, int>> usual{{0, 500}, {500, 700}, {700, 900}, {900, 1000}};
   const std::vector<std::pair<int, int>> odd{{0, 600}, {600, 700}, {700, 800}, {800, 1000}};
-  for (int i = 0; i < 21; ++i) {
-    add_step(point, step({0, 1000}, {usual, usual, odd, usual}));
-  }
+  for (int i = 0; i < 21; ++i) add_step(point, step({0, 1000}, {usual, usual, odd, usual}));
   EXPECT_THAT(only_cause(named(point), "imbalance", {2}).text, EndsWith("21 of 21 traced steps"));
 }
 
@@ -160,9 +150,7 @@ TEST(NamedCauses, BlameNobodyForWhatSeveralCause) {
   // Two collectives of pairs: rank 1 is late in one, rank 2 in the other.
   results::PointData point = alike({.tp = 2, .dp = 2}, Script{}.compute().all_reduce(Axis::tp));
   const std::vector<std::pair<int, int>> soon{{0, 500}, {500, 1000}}, late{{0, 600}, {600, 1000}};
-  for (int i = 0; i < 21; ++i) {
-    add_step(point, step({0, 1000}, {soon, late, late, soon}));
-  }
+  for (int i = 0; i < 21; ++i) add_step(point, step({0, 1000}, {soon, late, late, soon}));
   EXPECT_THAT(only_cause(named(point), "imbalance", {}).text,
               AllOf(HasSubstr("5.0%"), EndsWith("consistently late")));
 }

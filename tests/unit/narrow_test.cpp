@@ -3,16 +3,10 @@
 
 // Conversions round to the narrow types of elements as these are published, and casts scale to
 // their range.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <random>
-#include <vector>
 
+#include "matchers.hpp"
 #include "program/low_precision.hpp"
 #include "tests/support/gpu_rounding.hpp"
 
@@ -46,16 +40,13 @@ TEST(Narrow, EveryCodeRoundTrips) {
 /// OCP 8-bit floating point specification, table 1; IEEE 754 binary16; bfloat16.
 TEST(Narrow, HasThePublishedConstants) {
   const auto values = [](const NarrowFormat& format, const std::vector<unsigned>& codes) {
-    std::vector<double> result;
-    for (const unsigned code : codes) result.push_back(value_of(format, code));
-    return result;
+    return mapped(codes, [&](unsigned code) { return value_of(format, code); });
   };
-  using testing::ElementsAre;
   const auto two_to = [](int exponent) { return std::ldexp(1, exponent); };
   EXPECT_THAT(values(e4m3_format, {0x7E, 0x08, 0x01, 0xB8, 0x7F, 0xFF}),
-              ElementsAre(448, two_to(-6), two_to(-9), -1, testing::IsNan(), testing::IsNan()));
+              ElementsAre(448, two_to(-6), two_to(-9), -1, IsNan(), IsNan()));
   EXPECT_THAT(values(e5m2_format, {0x7B, 0x04, 0x01, 0x7C, 0x7D}),
-              ElementsAre(57344, two_to(-14), two_to(-16), infinity, testing::IsNan()));
+              ElementsAre(57344, two_to(-14), two_to(-16), infinity, IsNan()));
   EXPECT_THAT(values(f16_format, {0x7BFF, 0x0001, 0xFC00}),
               ElementsAre(65504, two_to(-24), -infinity));
   EXPECT_THAT(values(bf16_format, {0x3F80, 0x0001}), ElementsAre(1, two_to(-133)));

@@ -18,15 +18,13 @@ using samples::add;
 using samples::JoinedLaunches;
 using samples::launch;
 using samples::launch_of;
-using samples::measured;
 
 constexpr ReportOptions against_node{.baseline = std::nullopt, .whole_node = true};
 
 TEST(NodeUse, CountsRanksOfNodesAndSaysHowFarAxesReach) {
   results::RunData run = launch("a", 2, 4);
   const auto use = node_use(run, add(run, {.tp = 4, .dp = 2}, 0.1));
-  ASSERT_TRUE(use);
-  EXPECT_THAT((std::array{use->nodes, use->fewest, use->most}), ElementsAre(2, 4, 4));
+  EXPECT_THAT((std::array{use.value().nodes, use->fewest, use->most}), ElementsAre(2, 4, 4));
   EXPECT_FALSE(use->fills_node) << "it fills two";
   EXPECT_THAT(use->axes,
               ElementsAre(Pair(Axis::tp, Reach::intra_node), Pair(Axis::dp, Reach::inter_node)));
@@ -110,8 +108,7 @@ void keep_steps(results::PointData& point, std::size_t count) {
 
 TEST(FewSteps, LabelPointsBelowSixThatCount) {
   const auto point_with = [](std::size_t count) {
-    results::RunData run = samples::run();
-    run.points = {measured(0, {}, 0.2)};
+    results::RunData run = samples::dp_run({0.2});
     keep_steps(run.points[0], count);
     return point_of(run);
   };
@@ -132,8 +129,7 @@ TEST(FewSteps, LeaveTheLossUnexplained) {
 }
 
 TEST(FewSteps, KeepTheBaselineWhereItIsAndMakeItUnsure) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 6), measured(1, {.dp = 2}, 0.25), measured(2, {.dp = 4}, 0.125)};
+  results::RunData run = samples::dp_run({6, 0.25, 0.125});
   const auto curve = [&] { return curve_of(run); };
   EXPECT_FALSE(has_unsure_baseline(curve()));
   keep_steps(run.points[0], 1);

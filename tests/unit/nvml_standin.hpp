@@ -2,17 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cstring>
-#include <map>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "machine/nvml.hpp"
+#include "matchers.hpp"
 
 namespace isoscale::machine {
 

@@ -1,22 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-#include <array>
-#include <limits>
-#include <map>
-#include <string>
-#include <vector>
-
+#include "machine/nvml.hpp"
 #include "machine/device_sampler.hpp"
 #include "machine/gpu_facts.hpp"
-#include "machine/nvml.hpp"
-#include "matchers.hpp"
 #include "nvml_standin.hpp"
 
 namespace isoscale::machine {
 namespace {
-
-using testing::NanSensitiveDoubleEq;
 
 class Nvml : public testing::Test {
  protected:
@@ -31,9 +21,8 @@ TEST_F(Nvml, TellsWhatItKnowsUnderTheKeysOfTheRunFile) {
   gpu_.links = {{0, "00000000:09:00.0"}, {3, "00000000:07:00.0"}, {17, "00000000:09:00.0"}};
   gpu_.fabric = {.cluster = {0xab, 0x01}, .status = 0, .clique = 7, .state = 3};
   const auto known = facts();
-  ASSERT_TRUE(known.has_value());
   EXPECT_THAT(
-      gpu_facts_text(*known),
+      gpu_facts_text(known.value()),
       ElementsAre(Pair("gpu_compute_mode", "exclusive process"), Pair("gpu_driver", "580.65.06"),
                   Pair("gpu_ecc", "on"), Pair("gpu_fabric", "ab010000000000000000000000000000.7"),
                   Pair("gpu_mig", "off"), Pair("gpu_name", "NVIDIA H200"),
@@ -156,7 +145,8 @@ TEST_F(GpuSamples, FollowTheGpuAndAreNaNWhereTheyFailLater) {
   const auto values = read(all[0]);
   EXPECT_THAT(values.at("energy"), DoubleEq(5001.5));
   EXPECT_EQ(values.at("throttle_reasons"), 1);
-  EXPECT_THAT(values.at("power"), NanSensitiveDoubleEq(std::numeric_limits<double>::quiet_NaN()));
+  EXPECT_THAT(values.at("power"),
+              testing::NanSensitiveDoubleEq(std::numeric_limits<double>::quiet_NaN()));
   EXPECT_EQ(values.at("sm_clock"), 345e6);
 }
 

@@ -1,8 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <string>
-#include <vector>
-
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/page/page.hpp"
 #include "compare_samples.hpp"

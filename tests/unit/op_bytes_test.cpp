@@ -3,23 +3,15 @@
 
 // The bytes of an op are those that it reads and writes, each operand once; ops that are not well
 // formed are refused.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
+#include "matchers.hpp"
 #include "program/builder.hpp"
 #include "program/operands.hpp"
 #include "program/outline.hpp"
 
 namespace isoscale::program {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr std::uint32_t rows = 6, columns = 10, batch = 3;
 constexpr std::uint64_t stride = 16;
@@ -46,60 +38,34 @@ class OpBytes : public testing::Test {
 constexpr std::uint64_t elements = std::uint64_t{rows} * columns;
 
 TEST_F(OpBytes, AreThoseOfEachOperandOnce) {
-  struct Case {
-    const char* what;
-    Payload op;
-    std::uint64_t bytes;
-  };
   const auto m = [&](DType type = DType::f32) { return strided(type); };
-  const Slice inverse = slice(rows);
-  const std::vector<Case> cases{
-      {"norm that adds",
-       Norm{.rows = rows,
-            .columns = columns,
-            .x = m(),
-            .addend = m(),
-            .sum = m(),
-            .y = m(),
-            .inverse = inverse},
-       (4 * elements + rows) * 4},
-      {"moved rows: those named and those written",
-       Rows{.rows = 2,
-            .columns = columns,
-            .each = 2,
-            .src = m(),
-            .dst = m(),
-            .from = {5, 1, 5, Rows::no_row}},
-       (3 + 2) * columns * 4},
-      {"activation, by its type",
-       Activation{.kind = ActivationKind::gelu,
-                  .rows = rows,
-                  .columns = columns,
-                  .x = m(DType::bf16),
-                  .y = m(DType::bf16)},
-       2 * elements * 2},
-      {"addition, without what lies between rows",
-       Add{.rows = rows, .columns = columns, .a = m(), .b = m(), .dst = m()}, 3 * elements * 4},
-      {"one matrix copied to a whole batch",
-       Copy{.rows = rows,
-            .columns = columns,
-            .batch = batch,
-            .src = {.slice = slice(rows * stride), .row_stride = stride},
-            .dst = m()},
-       (1 + batch) * elements * 4},
-      {"cast with both copies",
-       Cast{.rows = rows,
-            .columns = columns,
-            .src = m(DType::bf16),
-            .dst = {.slice = slice(elements, DType::e4m3), .row_stride = columns},
-            .transposed = {.slice = slice(elements, DType::e4m3), .row_stride = rows}},
-       (2 + 1 + 1) * elements}};
-  for (const Case& one : cases) builder_.emit(0, one.op);
+  Norm norm{.rows = rows, .columns = columns, .x = m(), .addend = m(), .sum = m(), .y = m()};
+  norm.inverse = slice(rows);
+  Rows moved{.rows = 2, .columns = columns, .each = 2, .src = m(), .dst = m()};
+  moved.from = {5, 1, 5, Rows::no_row};
+  Activation gelu{.kind = ActivationKind::gelu, .rows = rows, .columns = columns};
+  gelu.x = m(DType::bf16);
+  gelu.y = m(DType::bf16);
+  const Add add{.rows = rows, .columns = columns, .a = m(), .b = m(), .dst = m()};
+  Copy to_batch{.rows = rows, .columns = columns, .batch = batch, .dst = m()};
+  to_batch.src = {.slice = slice(rows * stride), .row_stride = stride};
+  Cast cast{.rows = rows, .columns = columns, .src = m(DType::bf16)};
+  cast.dst = {.slice = slice(elements, DType::e4m3), .row_stride = columns};
+  cast.transposed = {.slice = slice(elements, DType::e4m3), .row_stride = rows};
+  const std::vector<std::tuple<const char*, Payload, std::uint64_t>> cases{
+      {"norm that adds", norm, (4 * elements + rows) * 4},
+      {"moved rows: those named and those written", moved, (3 + 2) * columns * 4},
+      {"activation, by its type", gelu, 2 * elements * 2},
+      {"addition, without what lies between rows", add, 3 * elements * 4},
+      {"one matrix copied to a whole batch", to_batch, (1 + batch) * elements * 4},
+      {"cast with both copies", cast, (2 + 1 + 1) * elements}};
+  for (const auto& [what, op, bytes] : cases) builder_.emit(0, op);
   const auto ops = outline(builder_.finish(), Section::step, {}).ops;
   for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto& [what, payload, bytes] = cases[i];
     const OutlineOp& op = ops.at(ops.size() - cases.size() + i);
-    EXPECT_EQ(op.bytes, cases[i].bytes) << cases[i].what;
-    EXPECT_EQ(op.flop, 0) << cases[i].what;
+    EXPECT_EQ(op.bytes, bytes) << what;
+    EXPECT_EQ(op.flop, 0) << what;
   }
 }
 
@@ -111,21 +77,16 @@ TEST_F(OpBytes, AreNotAskedOfOpsThatAreIllFormed) {
   const Slice few{.buffer = inverse.buffer, .offset = 0, .count = rows - 1};
   const Softmax short_of_one{.rows = rows, .columns = columns, .x = x, .y = small};
   const Norm norm{.rows = rows, .columns = columns, .x = x, .y = x};
-  const Activation gelu{
-      .kind = ActivationKind::gelu, .rows = rows, .columns = columns, .x = x, .y = x};
+  Activation gelu{.kind = ActivationKind::gelu, .rows = rows, .columns = columns};
+  gelu.x = gelu.y = x;
   const auto with = [](auto op, auto member, const auto& value) {
     op.*member = value;
     return op;
   };
   Norm added = with(norm, &Norm::inverse, inverse);
   added.addend = x;
-  const ActivationGradient halved{.kind = ActivationKind::swiglu,
-                                  .rows = rows,
-                                  .columns = columns,
-                                  .dy = x,
-                                  .x = x,
-                                  .up = x,
-                                  .dx = x};
+  ActivationGradient halved{.kind = ActivationKind::swiglu, .rows = rows, .columns = columns};
+  halved.dy = halved.x = halved.up = halved.dx = x;
   // Two of each four elements are kept.
   const Slice eight = slice(8), four = slice(4);
   const Select select{.block = 4, .keep = 2, .src = eight, .values = four, .places = four};
@@ -133,11 +94,8 @@ TEST_F(OpBytes, AreNotAskedOfOpsThatAreIllFormed) {
   const auto pair_of_rows = [&](std::uint64_t from_row_to_row) {
     return Matrix{.slice = eight, .row_stride = from_row_to_row};
   };
-  const Rows moved{.rows = 2,
-                   .columns = 4,
-                   .src = pair_of_rows(4),
-                   .dst = pair_of_rows(4),
-                   .from = {1, Rows::no_row}};
+  Rows moved{.rows = 2, .columns = 4, .src = pair_of_rows(4), .dst = pair_of_rows(4)};
+  moved.from = {1, Rows::no_row};
   using Indices = std::vector<std::uint32_t>;
   const std::vector<std::pair<Payload, const char*>> cases{
       {Softmax{.rows = rows, .columns = columns, .x = x, .y = x}, "none"},

@@ -3,22 +3,11 @@
 
 // The options of workloads: their values, and the batches and meshes that fit them.
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <tuple>
-#include <utility>
-#include <vector>
-
+#include "workloads/api/options.hpp"
 #include "base/text.hpp"
 #include "plan_samples.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
-#include "workloads/api/options.hpp"
 #include "workloads/fit.hpp"
 #include "workloads/registry.hpp"
 

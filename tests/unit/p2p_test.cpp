@@ -3,14 +3,6 @@
 
 // Rounds of pairs, and the programs that play them.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <set>
-#include <utility>
-#include <vector>
 
 #include "program/check.hpp"
 #include "request_text.hpp"
@@ -19,11 +11,6 @@
 
 namespace isoscale::workloads::p2p {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
 
 int batches(const Request& request) { return hooks().batches(request); }
 Bench build(const Request& request, int batch) { return hooks().build(request, batch); }
@@ -54,7 +41,7 @@ TEST(Rounds, OfAllPairsAreDisjointAndComplete) {
     SCOPED_TRACE(ranks);
     const std::vector<Round> rounds = all_pairs(ranks);
     EXPECT_THAT(rounds, SizeIs(ranks % 2 == 0 ? ranks - 1 : ranks));
-    EXPECT_THAT(rounds, testing::Each(SizeIs(ranks / 2)));
+    EXPECT_THAT(rounds, Each(SizeIs(ranks / 2)));
     EXPECT_THAT(pairs_of(rounds, ranks), SizeIs(ranks * (ranks - 1) / 2));
   }
   EXPECT_THAT(all_pairs(1), IsEmpty());
@@ -77,7 +64,7 @@ TEST(Rounds, OfASampleAreSomeOfAllAndDependOnTheSeed) {
   const std::vector<Round> all = all_pairs(16);
   const std::vector<Round> few = sample(16, 4, 1);
   EXPECT_THAT(few, SizeIs(4));
-  for (const Round& round : few) EXPECT_THAT(all, testing::Contains(round));
+  for (const Round& round : few) EXPECT_THAT(all, Contains(round));
   EXPECT_THAT(pairs_of(few, 16), SizeIs(4 * 8));
   EXPECT_EQ(few, sample(16, 4, 1));
   std::set<std::vector<Round>> drawn;
@@ -99,8 +86,7 @@ TEST(Rounds, OfASampleLeaveNoRankOut) {
         }
       }
       const int least = std::min(count, ranks - 1);
-      EXPECT_THAT(
-          met, testing::Each(testing::AllOf(testing::Ge(least), testing::Le(least + ranks % 2))));
+      EXPECT_THAT(met, Each(AllOf(Ge(least), Le(least + ranks % 2))));
     }
   }
 }
@@ -114,7 +100,7 @@ TEST(Rounds, IsolatedHaveOnePairOfANodeAtATime) {
     const std::vector<Round> rounds = isolated(nodes);
     EXPECT_THAT(pairs_of(rounds, ranks), SizeIs(ranks * (ranks - 1) / 2));
     for (const Round& round : rounds) {
-      EXPECT_THAT(round, testing::Not(IsEmpty()));
+      EXPECT_THAT(round, Not(IsEmpty()));
       std::set<int> busy;
       for (const Pair& pair : round) {
         const int low = nodes[static_cast<std::size_t>(pair.low)];

@@ -3,8 +3,6 @@
 #include "analysis/page/page.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
-#include <limits>
 
 #include "analysis/page/point_details.hpp"
 #include "analysis/render/render.hpp"
@@ -54,7 +52,7 @@ TEST(PageData, HasTheReportAndDetailsOfEveryPointWithSteps) {
     EXPECT_EQ(at["run"], 0);
     points.push_back(at["point"].get<int>());
   }
-  EXPECT_THAT(points, testing::UnorderedElementsAre(0, 1, 2, 4, 5));  // 3 was skipped
+  EXPECT_THAT(points, UnorderedElementsAre(0, 1, 2, 4, 5));  // 3 was skipped
   // The page holds the report's values as they stand there, digit by digit.
   const Json whole = render::report_json(one.report());
   const Json& pruned = data["report"];
@@ -68,11 +66,9 @@ TEST(PageData, HasTheReportAndDetailsOfEveryPointWithSteps) {
 }
 
 TEST(PageData, OfSeveralLaunchesHasTheTypicalOnes) {
-  std::vector<results::RunData> launches;
-  for (const double step : {1.0e-3, 3.0e-3, 2.0e-3}) {
-    launches.push_back(samples::launch_of("launch" + std::to_string(launches.size()), 2, 2, step));
-  }
-  const samples::JoinedLaunches joined{std::move(launches)};
+  const samples::JoinedLaunches joined{{samples::launch_of("launch0", 2, 2, 1.0e-3),
+                                        samples::launch_of("launch1", 2, 2, 3.0e-3),
+                                        samples::launch_of("launch2", 2, 2, 2.0e-3)}};
   const Json data = page::page_data(joined.report());
   ASSERT_EQ(data["details"].size(), 1U);
   EXPECT_EQ(data["details"][0]["run"], 2);  // 2 ms is the one in the middle
@@ -233,11 +229,9 @@ TEST(PageBudget, ThinsOutRowsButKeepsSlowPairsAndFailures) {
 }
 
 TEST(PageBudget, HoldsForManyLaunches) {
-  std::vector<results::RunData> launches;
-  for (int i = 0; i < 40; ++i) {
-    launches.push_back(samples::launch_of("launch" + std::to_string(i), 2, 2, 1e-3 + i * 1e-6));
-  }
-  const samples::JoinedLaunches joined{std::move(launches)};
+  const samples::JoinedLaunches joined{mapped(std::views::iota(0, 40), [](int i) {
+    return samples::launch_of("launch" + std::to_string(i), 2, 2, 1e-3 + i * 1e-6);
+  })};
   const std::size_t most = page::page_bytes(page::page_data(joined.report())) * 9 / 10;
   const Json data = page::page_data(joined.report(), most);
   EXPECT_LE(page::page_bytes(data), most);

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/page/point_details.hpp"
 
-#include <algorithm>
-#include <limits>
-
 #include "analysis/page/page.hpp"
 #include "analysis/render/text.hpp"
 #include "launch_samples.hpp"

@@ -4,7 +4,6 @@
 
 #include "analysis/page/lane_spans.hpp"
 #include "launch_samples.hpp"
-#include "report_samples.hpp"
 #include "reported.hpp"
 
 namespace isoscale::analysis {
@@ -107,12 +106,9 @@ TEST(Lanes, DivideEachStepAsTheBreakdownDoes) {
 }
 
 TEST(Lanes, OfAHybridAreStagesFirstThenRanksThatStandOut) {
-  timeline::Timeline all_alike;
-  for (int rank = 0; rank < 32; ++rank) {
-    all_alike.ranks.push_back(samples::trace(rank, {0, 100}, {{0, 90}}));
-  }
-  const results::PointData data = samples::point(
-      {.tp = 2, .dp = 8, .pp = 2}, std::vector(32, Script{}.compute()), std::move(all_alike));
+  const results::PointData data =
+      samples::point({.tp = 2, .dp = 8, .pp = 2}, std::vector(32, Script{}.compute()),
+                     samples::step({0, 100}, std::vector<samples::Spans>(32, {{0, 90}})));
   PointReport point;
   point.data = &data;
   for (int rank = 0; rank < 32; ++rank) {
@@ -121,8 +117,7 @@ TEST(Lanes, OfAHybridAreStagesFirstThenRanksThatStandOut) {
     point.breakdown.caused.of_rank.push_back(rank == 21 ? 2.0 : 1.0);
   }
   const auto step = page::typical_traced_step(data);
-  ASSERT_TRUE(step);
-  const std::vector<int> ranks = page::lane_ranks(point, *step, {});
+  const std::vector<int> ranks = page::lane_ranks(point, step.value(), {});
   ASSERT_EQ(ranks.size(), 8U);
   EXPECT_EQ(ranks[0], 0);
   EXPECT_EQ(ranks[1], 16);
@@ -216,14 +211,10 @@ TEST(Lanes, MergeOnlyWhatIsAlike) {
   const auto merged = [&](page::Alike alike, int longest) {
     return page::merged(spans, alike, Nanoseconds{1}, Nanoseconds{longest});
   };
-  const auto sizes = [](const std::vector<page::LaneSpan>& boxes) {
-    std::vector<std::size_t> result;
-    for (const page::LaneSpan& at : boxes) result.push_back(at.merged);
-    return result;
-  };
-  EXPECT_THAT(sizes(merged(page::Alike::same_kind, 1000)), ElementsAre(2, 1, 1, 1, 1));
+  EXPECT_THAT(mapped(merged(page::Alike::same_kind, 1000), &page::LaneSpan::merged),
+              ElementsAre(2, 1, 1, 1, 1));
   const std::vector<page::LaneSpan> boxes = merged(page::Alike::any_kind, 1000);
-  EXPECT_THAT(sizes(boxes), ElementsAre(3, 1, 2));
+  EXPECT_THAT(mapped(boxes, &page::LaneSpan::merged), ElementsAre(3, 1, 2));
   EXPECT_EQ(boxes.front().place.layer, -1);
   EXPECT_EQ(boxes.front().place.microbatch, 0);
   EXPECT_EQ(boxes.front().op, static_cast<std::uint8_t>(page::LaneOp::compute));

@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <variant>
-#include <vector>
 
 #include "base/text.hpp"
 #include "config/command_line.hpp"

@@ -2,22 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "workloads/api/workload.hpp"
+#include "tests/support/options.hpp"
 
 namespace isoscale::samples {
 
 /// h = 16, 8 heads, f = 64, 4 layers; batch 2 x 8.
 inline workloads::Request planned_request() {
-  return {.model = {.name = "small",
-                    .source = "test",
-                    .hidden = 16,
-                    .ffn = 64,
-                    .heads = 8,
-                    .kv_heads = 8,
-                    .head_size = 2,
-                    .layers = 4,
-                    .sequence = 4,
-                    .vocabulary = 32},
+  return {.model = workloads::test_model(
+              "hidden=16 ffn=64 heads=8 head_size=2 layers=4 sequence=4 vocabulary=32"),
           .options = {{"microbatch", "2"}, {"microbatches", "8"}}};
 }
 

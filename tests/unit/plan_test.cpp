@@ -2,28 +2,19 @@
 // SPDX-License-Identifier: MIT
 #include "runner/plan/plan.hpp"
 
-#include <algorithm>
-#include <array>
-#include <tuple>
-
 #include "planned_runs.hpp"
 #include "words.hpp"
 
 namespace isoscale::runner {
 namespace {
 
-using program::Precision;
 using samples::config_of;
 using samples::refusal;
 using samples::site_of;
 using settings::RunConfig;
-using workloads::Scaling;
 
 std::vector<int> ranks_of(const plan::Plan& plan) {
-  std::vector<int> ranks(plan.points.size());
-  std::transform(plan.points.begin(), plan.points.end(), ranks.begin(),
-                 [](const plan::PlannedPoint& point) { return point.ranks; });
-  return ranks;
+  return mapped(plan.points, &plan::PlannedPoint::ranks);
 }
 
 TEST(PlanCounts, DoubleUpToTheWorldAndTheWorldUnlessNamed) {
@@ -86,7 +77,7 @@ TEST(PlanMisfits, AreSkippedWhenChosenAndRefusedWhenNamed) {
 TEST(PlanMisfits, AreRefusedWithWhatDoesNotFit) {
   using mesh::Axis;
   RunConfig bf16 = config_of("dp"), none;
-  bf16.experiments[0].base.precision = Precision::bf16;
+  bf16.experiments[0].base.precision = program::Precision::bf16;
   struct Case {
     RunConfig config;
     std::vector<int> ranks;
@@ -115,12 +106,11 @@ TEST(PlanMesh, OfAHybridCurveGrowsAlongDpAlone) {
                          const mesh::Request& mesh = {}) {
     RunConfig config = config_of("hybrid", mesh);
     config.ranks = std::move(named);
-    std::vector<std::string> found;
-    for (const plan::PlannedPoint& point :
-         plan::make_plan(config, site_of(ranks, per_node)).points) {
-      found.push_back(point.skip_reason.empty() ? mesh::to_text(point.request.mesh) : "skipped");
-    }
-    return found;
+    return mapped(plan::make_plan(config, site_of(ranks, per_node)).points,
+                  [](const plan::PlannedPoint& point) {
+                    return point.skip_reason.empty() ? mesh::to_text(point.request.mesh)
+                                                     : "skipped";
+                  });
   };
   EXPECT_THAT(meshes(1, 8), ElementsAre("dp=1"));
   EXPECT_THAT(meshes(2, 8), ElementsAre("dp=1", "dp=2"));
@@ -216,7 +206,7 @@ TEST(PlanMemory, NodesAreSeparateAndWhatIsUnknownRefusesNothing) {
 
 TEST(PlanScaling, WeakGrowsWithTheMesh) {
   RunConfig config = config_of("hybrid", {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}});
-  config.experiments[0].scaling = Scaling::weak;
+  config.experiments[0].scaling = workloads::Scaling::weak;
   config.ranks = {8};
   const plan::PlannedPoint point = plan::make_plan(config, site_of(8)).points.front();
   const workloads::Model& model = point.request.model;
@@ -248,10 +238,8 @@ TEST(PlanPlacement, PacksOrSpreadsOverNodes) {
   const plan::Plan spread = plan::make_plan(config, site);
   EXPECT_THAT(spread.points[1].world_ranks, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(spread.points[2].world_ranks, ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
-  for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(packed.points[i].nodes, (std::array{1, 1, 2, 4}[i]));
-    EXPECT_EQ(spread.points[i].nodes, (std::array{1, 4, 4, 4}[i]));
-  }
+  EXPECT_THAT(mapped(packed.points, &plan::PlannedPoint::nodes), ElementsAre(1, 1, 2, 4));
+  EXPECT_THAT(mapped(spread.points, &plan::PlannedPoint::nodes), ElementsAre(1, 4, 4, 4));
 }
 
 /// The only point of a plan on so many ranks.

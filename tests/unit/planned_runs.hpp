@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <string>
-
 #include "matchers.hpp"
 #include "plan_samples.hpp"
 #include "refusal.hpp"

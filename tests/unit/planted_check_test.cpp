@@ -5,33 +5,20 @@
 // without playing anything.
 #include <fmt/format.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <initializer_list>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "matchers.hpp"
 #include "program/check.hpp"
 #include "stack_samples.hpp"
 
 namespace isoscale::program {
 namespace {
 
-using mesh::Axis;
-
 /// Three stages and two replicas: streams for compute, dp, both neighbours and the input copies.
 ProgramSet training(const std::string& schedule, const mesh::Shape& mesh = {.dp = 2, .pp = 3},
                     const std::string& overlap = "on",
                     workloads::Keep keep = workloads::Keep::nothing) {
   workloads::Request base = workloads::request_of(
-      {.ffn = 32, .heads = 4, .kv_heads = 2, .head_size = 4, .layers = 6, .gated_mlp = true}, 10,
-      {{"microbatch", "1"},
-       {"bucket", "4KiB"},
-       {"overlap", overlap},
-       {"input", "pinned"},
-       {"schedule", schedule}});
+      "ffn=32 heads=4 kv_heads=2 head_size=4 layers=6 gated=1", 10,
+      workloads::options_of("microbatch=1 bucket=4KiB input=pinned overlap=" + overlap +
+                            " schedule=" + schedule));
   base.keep = keep;
   return workloads::strong(base, mesh);
 }
@@ -150,7 +137,7 @@ TEST(WrongPartner, BucketOneElementShortOnOneRank) {
 
 TEST(WrongPartner, AllReduceSkippedOnOneRank) {
   ProgramSet set = training("1f1b", {.tp = 2, .dp = 1, .pp = 3});
-  step_ops<Collective>(own_program(set, 3)).front()->axes = Axis::cp;
+  step_ops<Collective>(own_program(set, 3)).front()->axes = mesh::Axis::cp;
   EXPECT_THAT(complaint(set), AnyOf(HasSubstr("deadlock"), HasSubstr("different")));
 }
 

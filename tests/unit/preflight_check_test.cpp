@@ -1,26 +1,15 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
-#include "preflight/job_facts.hpp"
-#include "preflight_machines.hpp"
 #include "preflight_samples.hpp"
 
 namespace isoscale::preflight {
 namespace {
 
 using nlohmann::json;
-using ::testing::Field;
-using ::testing::ThrowsMessage;
-using ::testing::UnorderedElementsAreArray;
 
 TEST(Checks, HaveNamesOfTheirOwnAndAResultEach) {
   const std::vector<std::string> all = check_names();
@@ -73,26 +62,22 @@ TEST(CheckJob, MarksStopsThatAreAllowed) {
   EXPECT_TRUE(stops(check_job(job, {})));
   const std::vector<CheckResult> allowed = check_job(job, {"duplicate-gpu", "ecc"});
   EXPECT_FALSE(stops(allowed));
-  EXPECT_THAT(allowed, Contains(Field(&CheckResult::allowed, true)).Times(1));
+  EXPECT_THAT(allowed, Contains(testing::Field(&CheckResult::allowed, true)).Times(1));
   EXPECT_FALSE(results::stops({}));
   EXPECT_THAT([] { static_cast<void>(check_job(JobFacts{}, {"duplicate-gpus"})); },
-              ThrowsMessage<base::UsageError>(HasSubstr("'duplicate-gpu'")));
+              testing::ThrowsMessage<base::UsageError>(HasSubstr("'duplicate-gpu'")));
 }
 
 TEST(ToSentence, LeavesOutWhatIsEmpty) {
-  CheckResult result{
-      .name = "rate", .host = "", .device = "", .what = "slow", .cost = "", .fix = ""};
+  CheckResult result{.name = "rate", .what = "slow"};
   EXPECT_EQ(to_sentence(result), "ok rate: slow");
   result.verdict = Verdict::stop;
   result.allowed = true;
   EXPECT_EQ(to_sentence(result), "stop rate (allowed): slow");
-  result = {.name = "rate",
-            .verdict = Verdict::warning,
-            .host = "c3",
-            .device = "port 1",
-            .what = "slow",
-            .cost = "half",
-            .fix = "reseat"};
+  result = {.name = "rate", .verdict = Verdict::warning, .host = "c3", .device = "port 1"};
+  result.what = "slow";
+  result.cost = "half";
+  result.fix = "reseat";
   EXPECT_EQ(to_sentence(result), "warning rate: c3, port 1: slow; half; reseat");
 }
 

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-#include "preflight/job_facts.hpp"
 #include "preflight_samples.hpp"
 
 namespace isoscale::preflight {

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "preflight/rules.hpp"
 #include "preflight_samples.hpp"
 

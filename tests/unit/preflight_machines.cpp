@@ -1,9 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "preflight_machines.hpp"
-
-#include <numeric>
-
 #include "preflight_samples.hpp"
 
 namespace isoscale::preflight {

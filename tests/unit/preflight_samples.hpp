@@ -4,13 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-#include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "matchers.hpp"
 #include "preflight/job_facts.hpp"
 
@@ -20,9 +13,7 @@ namespace isoscale::preflight {
 /// Returns the names of all checks, each of which gives one result for a job of which nothing is
 /// known.
 inline std::vector<std::string> check_names() {
-  std::vector<std::string> names;
-  for (CheckResult& result : check_job({}, {})) names.push_back(std::move(result.name));
-  return names;
+  return mapped(check_job({}, {}), &CheckResult::name);
 }
 
 /// Returns what one check says.
@@ -160,5 +151,28 @@ inline CheckedPort port_up(std::string device) {
 inline void add_ports(JobFacts& job) {
   for (CheckedNode& node : job.nodes) node.ports = {port_up("mlx5_0")};
 }
+
+// Healthy jobs on machines of several kinds, and the faults that preflight finds in one of them.
+
+/// Two nodes of eight H100s: beside each GPU an adapter, and two of storage with two ports each.
+[[nodiscard]] JobFacts hgx_job();
+/// One node of four L40S without NVLink, whose only adapter is on the first socket.
+[[nodiscard]] JobFacts pcie_job();
+/// Four nodes of one Grace Hopper.
+[[nodiscard]] JobFacts grace_hopper_job();
+/// Four nodes of four GB200 in one NVLink domain.
+[[nodiscard]] JobFacts gb200_job();
+/// Four nodes of two sockets without a GPU.
+[[nodiscard]] JobFacts cpu_job();
+
+/// One change to hgx_job(), and all that preflight then warns of or stops at: lines such as
+/// "warning ecc-errors|c0|GPU 1 (0000:02:00.0)|3", with the numbers of what was found.
+struct Fault {
+  std::vector<std::string> found;
+  std::function<void(JobFacts&)> plant;
+};
+[[nodiscard]] const std::vector<Fault>& faults();
+/// hgx_job() with every fault.
+[[nodiscard]] JobFacts broken_job();
 
 }  // namespace isoscale::preflight

@@ -2,13 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // The waits and the storage that the builder derives, and the programs that the check refuses.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <functional>
-#include <utility>
-#include <vector>
 
 #include "op_samples.hpp"
 #include "program/check.hpp"
@@ -17,9 +10,6 @@
 namespace isoscale::program {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Pair;
 using testing_support::expect_words;
 
 std::string error_of(const auto& action) { return testing_support::refusal<base::Error>(action); }
@@ -33,12 +23,10 @@ class BuilderTest : public testing::Test {
   Slice whole(BufferId id) const { return builder.whole(id); }
   void emit(StreamId stream, const Payload& payload) { builder.emit(stream, payload); }
   /// Returns the waits of an op in order: a stream, and how many of its ops come before.
-  std::vector<std::pair<StreamId, std::uint32_t>> waits_of(std::size_t op) {
-    std::vector<std::pair<StreamId, std::uint32_t>> waits;
-    for (const Wait& wait : program.step().waits_of(program.step().ops.at(op))) {
-      waits.emplace_back(wait.stream, wait.count);
-    }
-    return waits;
+  auto waits_of(std::size_t op) {
+    return mapped(program.step().waits_of(program.step().ops.at(op)), [](const Wait& wait) {
+      return std::pair{wait.stream, wait.count};
+    });
   }
   void finish() {
     program = builder.finish();
@@ -256,7 +244,7 @@ TEST(CheckTest, NamesCollectivesThatDifferOrLackAMember) {
   expect_words(said([](Collective& op) { op.send.count = op.receive.count = 99; }),
                {"ranks 0 and 1", "different collectives"});
   EXPECT_THAT(said([](Collective& op) { op.kind = CollectiveKind::broadcast; }),
-              testing::AllOf(HasSubstr("reduce"), HasSubstr("broadcast")));
+              AllOf(HasSubstr("reduce"), HasSubstr("broadcast")));
   EXPECT_THAT(checked([](Builder& b, int rank, const Slice& out, const Slice& in) {
                 if (rank > 0) return;
                 b.emit(0, Collective{.axes = mesh::Axis::pp, .send = out, .receive = in});

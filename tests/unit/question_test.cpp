@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <filesystem>
-#include <set>
 
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "analysis_test.hpp"
-#include "base/error.hpp"
 #include "predict_samples.hpp"
 #include "simulate/op_time.hpp"
 #include "words.hpp"
@@ -100,7 +98,7 @@ TEST(Question, OptionsOfASoftwareMayNeedEachOther) {
   for (const auto& [key, value] : sheet.software.options) {
     EXPECT_EQ(question.base.options.at(key), value) << key;
   }
-  EXPECT_THAT(question.warnings, testing::IsEmpty());
+  EXPECT_THAT(question.warnings, IsEmpty());
 }
 
 TEST(Question, OptionsOfTheSoftwareGiveWayToTheUsers) {
@@ -123,7 +121,7 @@ TEST(Question, OptionsOfTheSoftwareGiveWayToTheUsers) {
     for (const std::string& key : row.kept) EXPECT_TRUE(question.base.options.contains(key)) << key;
     for (const std::string& key : row.left_out) {
       EXPECT_FALSE(question.base.options.contains(key)) << key;
-      EXPECT_THAT(question.warnings, testing::Contains(HasSubstr("Trainer uses " + key + "=")));
+      EXPECT_THAT(question.warnings, Contains(HasSubstr("Trainer uses " + key + "=")));
     }
     EXPECT_NO_THROW((void)predict::request_at(question, 8));
   }
@@ -551,6 +549,7 @@ TEST(SoftwareFile, EveryProfileOfOursIsReadAndListed) {
     const simulate::Software software = predict::load_software(preset.name);
     EXPECT_TRUE(names.insert(software.name).second) << software.name;
     EXPECT_GT(software.spread, 0) << software.name;
+    EXPECT_GT(software.most_ranks, 0) << software.name;
     const auto& known = workloads::find_workload("hybrid").options;
     for (const auto& [key, value] : software.options) {
       const auto spec = std::ranges::find(known, key, &workloads::OptionSpec::key);
@@ -559,12 +558,10 @@ TEST(SoftwareFile, EveryProfileOfOursIsReadAndListed) {
     }
   }
   EXPECT_EQ(names.size(), 5U);
-  const std::vector<predict::SheetKey> keys = predict::software_keys();
-  std::vector<std::string> listed;
-  for (const predict::SheetKey& key : keys) listed.push_back(key.key);
-  EXPECT_THAT(listed, ElementsAre("accumulate", "attention", "host", "host.KIND", "host.op",
-                                  "host.step", "logit_bytes", "most_ranks", "name", "options",
-                                  "options.KEY", "source", "spread", "traffic", "traffic.KIND"));
+  EXPECT_THAT(mapped(predict::software_keys(), &predict::SheetKey::key),
+              ElementsAre("accumulate", "attention", "host", "host.KIND", "host.op", "host.step",
+                          "logit_bytes", "most_ranks", "name", "options", "options.KEY", "source",
+                          "spread", "traffic", "traffic.KIND"));
 }
 
 }  // namespace

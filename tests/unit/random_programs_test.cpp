@@ -3,16 +3,9 @@
 
 // Random combinations of mesh, schedule, strategy and options.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <set>
-#include <string>
-#include <tuple>
-#include <vector>
 
 #include "base/error.hpp"
+#include "matchers.hpp"
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "program/facts.hpp"
@@ -195,11 +188,9 @@ using units::Nanoseconds;
 
 /// Times of the ops of an outline, drawn.
 std::vector<Nanoseconds> drawn_times(const program::Outline& outline, std::mt19937_64& random) {
-  std::vector<Nanoseconds> times;
-  for (std::size_t op = 0; op < outline.ops.size(); ++op) {
-    times.emplace_back(static_cast<std::int64_t>(random() % 1000));
-  }
-  return times;
+  return mapped(outline.ops, [&](const program::OutlineOp&) {
+    return Nanoseconds{static_cast<std::int64_t>(random() % 1000)};
+  });
 }
 
 /// A table for each program.

@@ -15,9 +15,7 @@ struct Result {
 };
 
 std::vector<Nanoseconds> nanoseconds(const std::vector<int>& times) {
-  std::vector<Nanoseconds> result;
-  for (const int time : times) result.emplace_back(time);
-  return result;
+  return mapped(times, [](int time) { return Nanoseconds{time}; });
 }
 
 Result split_of(const Script& script, const timeline::StepTrace& trace,
@@ -37,19 +35,18 @@ struct Share {
 struct Expected {
   int compute = 0, copies = 0, transfer = 0, wait = 0, late = 0, hidden = 0, moving = 0, gap = 0;
   int unaccounted = 0;
-  std::vector<Share> shares;
 };
 
-void expect_step(const Result& found, const Expected& expected) {
+void expect_step(const Result& found, const Expected& expected, const std::vector<Share>& shares) {
   const breakdown::RankStep& at = found.step;
   EXPECT_THAT((std::array{at.compute, at.copies, at.transfer, at.wait, at.late, at.hidden,
                           at.hidden_transfer, at.gap, at.unaccounted}),
               ElementsAreArray(nanoseconds({expected.compute, expected.copies, expected.transfer,
                                             expected.wait, expected.late, expected.hidden,
                                             expected.moving, expected.gap, expected.unaccounted})));
-  ASSERT_EQ(found.shares.size(), expected.shares.size());
-  for (std::size_t op = 0; op < expected.shares.size(); ++op) {
-    const auto& [own, waiting, hidden, moving, gap] = expected.shares[op];
+  ASSERT_EQ(found.shares.size(), shares.size());
+  for (std::size_t op = 0; op < shares.size(); ++op) {
+    const auto& [own, waiting, hidden, moving, gap] = shares[op];
     const breakdown::OpShare& share = found.shares[op];
     EXPECT_THAT(
         (std::array{share.own, share.waiting, share.hidden, share.hidden_transfer, share.gap}),
@@ -70,24 +67,19 @@ TEST(RankStep, GivesEachMomentToTheFirstClaimAndThenTheLowestStream) {
   // all-reduce among these.
   expect_step(split_of(Script{}.send(1, 0).copy(1).compute(2).all_reduce(Axis::dp, 3),
                        trace(0, {0, 60}, {{0, 60}, {10, 30}, {20, 40}, {35, 50}}), {60, 0, 0, 0}),
-              {.compute = 20,
-               .copies = 10,
-               .transfer = 10,
-               .late = 20,
-               .hidden = 30,
-               .moving = 5,
-               .shares = {{.waiting = 20, .hidden = 30},
-                          {.own = 10},
-                          {.own = 20},
-                          {.own = 10, .hidden = 5, .moving = 5}}});
+              {.compute = 20, .copies = 10, .transfer = 10, .late = 20, .hidden = 30, .moving = 5},
+              {{.waiting = 20, .hidden = 30},
+               {.own = 10},
+               {.own = 20},
+               {.own = 10, .hidden = 5, .moving = 5}});
   // A collective whose last member is missing goes before an exchange whose partner is.
   expect_step(split_of(Script{}.send(1, 0).all_reduce(Axis::dp, 1),
                        trace(0, {0, 40}, {{0, 40}, {10, 30}}), {40, 20}),
-              {.wait = 20, .late = 20, .shares = {{.waiting = 20}, {.waiting = 20}}});
+              {.wait = 20, .late = 20}, {{.waiting = 20}, {.waiting = 20}});
   // Stream 2 computes until stream 1 begins, and stream 1 until stream 0 begins.
   expect_step(split_of(Script{}.compute(2).compute(1).compute(0),
                        trace(0, {0, 50}, {{0, 30}, {10, 40}, {20, 50}})),
-              {.compute = 50, .shares = {{.own = 10}, {.own = 10}, {.own = 30}}});
+              {.compute = 50}, {{.own = 10}, {.own = 10}, {.own = 30}});
 }
 
 TEST(RankStepGap, IsOfTheOpThatBeginsNext) {
@@ -96,26 +88,19 @@ TEST(RankStepGap, IsOfTheOpThatBeginsNext) {
   // one on the lowest stream.
   expect_step(split_of(Script{}.compute(2).compute(0).copy(1).all_reduce(Axis::dp, 2),
                        trace(0, {0, 90}, {{45, 60}, {10, 30}, {80, 85}, {80, 90}})),
-              {.compute = 35,
-               .copies = 5,
-               .transfer = 5,
-               .hidden = 5,
-               .moving = 5,
-               .gap = 45,
-               .shares = {{.own = 15, .gap = 15},
-                          {.own = 20, .gap = 10},
-                          {.own = 5, .gap = 20},
-                          {.own = 5, .hidden = 5, .moving = 5}}});
+              {.compute = 35, .copies = 5, .transfer = 5, .hidden = 5, .moving = 5, .gap = 45},
+              {{.own = 15, .gap = 15},
+               {.own = 20, .gap = 10},
+               {.own = 5, .gap = 20},
+               {.own = 5, .hidden = 5, .moving = 5}});
   // The only op begins after the step's end: 30 ns of gap are in the step.
   expect_step(split_of(Script{}.compute(), trace(0, {0, 30}, {{50, 60}})),
-              {.compute = 10, .gap = 30, .unaccounted = 10, .shares = {{.own = 10, .gap = 30}}});
+              {.compute = 10, .gap = 30, .unaccounted = 10}, {{.own = 10, .gap = 30}});
   // It comes before ops that take no time, too.
   expect_step(split_of(Script{}.compute().copy().all_reduce(Axis::dp).compute(1),
                        trace(0, {0, 60}, {{0, 20}, {30, 30}, {45, 45}, {25, 25}})),
-              {.compute = 20,
-               .gap = 25,
-               .unaccounted = 15,
-               .shares = {{.own = 20}, {.gap = 5}, {.gap = 15}, {.gap = 5}}});
+              {.compute = 20, .gap = 25, .unaccounted = 15},
+              {{.own = 20}, {.gap = 5}, {.gap = 15}, {.gap = 5}});
 }
 
 TEST(RankStepOther, IsTheTailAndWhatContradicts) {

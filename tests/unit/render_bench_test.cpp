@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <iterator>
-
 #include "analysis/render/bench_tables.hpp"
 #include "bench_samples.hpp"
 #include "golden.hpp"
@@ -136,7 +134,7 @@ TEST(RenderNcclTests, HasItsColumnsInItsOrder) {
   // all_gather counts per rank and sums nothing; it was not measured in place.
   EXPECT_THAT(std::vector(lines[9].begin(), lines[9].begin() + 4),
               ElementsAre("8192", "512", "float", "none"));
-  EXPECT_THAT(std::vector(lines[9].begin() + 9, lines[9].end()), testing::Each("N/A"));
+  EXPECT_THAT(std::vector(lines[9].begin() + 9, lines[9].end()), Each("N/A"));
   EXPECT_EQ(lines[12][5], "N/A");  // failed
   EXPECT_THAT(text, AllOf(HasSubstr("# failed: rank 2"), HasSubstr("values : 1 FAILED\n"),
                           HasSubstr("values : 0 OK\n")));
@@ -196,9 +194,7 @@ results::RunData run_of() {
 
 std::vector<bool> marks(const results::RunData& run) {
   const OneRun one{run};
-  std::vector<bool> result;
-  for (const auto& at : render::inferences_of(one.made)) result.push_back(at.on_frontier);
-  return result;
+  return mapped(render::inferences_of(one.made), [](const auto& at) { return at.on_frontier; });
 }
 
 TEST(InferReport, TheFrontierIsWhatNothingBeatsAmongRivals) {
@@ -231,8 +227,8 @@ TEST(InferReport, ARowThatFailedSaysWhyAndHasNoTime) {
 
 TEST(InferReport, TablesAreOverAllMeshes) {
   const OneRun one{run_of()};
-  std::vector<render::TitledTable> tables;
-  for (const auto& table : render::inference_tables(one.made)) tables.push_back(as_text(table));
+  const auto tables =
+      mapped(render::inference_tables(one.made), [](const auto& table) { return as_text(table); });
   ASSERT_EQ(tables.size(), 1U);
   EXPECT_THAT(tables[0].title, HasSubstr("f32, prompt 32"));
   ASSERT_EQ(tables[0].rows.size(), 5U);

@@ -1,13 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <array>
-#include <set>
-#include <span>
-
+#include "analysis/render/render.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
 #include "golden.hpp"
 #include "launch_samples.hpp"
@@ -69,24 +65,21 @@ TEST(Render, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
 }
 
 TEST(RenderText, SaysWhatIsPartialUnknownInjectedOrSuperlinear) {
-  using samples::measured;
+  using samples::dp_run;
   results::RunData partial = samples::run();
   partial.complete = false;
   partial.warnings = {"something is odd"};
-  results::RunData unsure =
-      samples::run({measured(0, {}, 1), measured(1, {.dp = 2}, 1), measured(2, {.dp = 4}, 1)});
+  results::RunData unsure = dp_run({1, 1, 1});
   unsure.points[1].step_times.resize(7);  // two of them warm-up
   for (int i = 0; i < 60; ++i) unsure.points[2].step_times.emplace_back(4, 1.0 + i);
-  results::RunData injected = samples::run({measured(0, {}, 1)});
+  results::RunData injected = dp_run({1});
   injected.points[0].labels = {"injected"};
   injected.points[0].injections = {"slow-rank=0:2", "jitter=5%"};
-  const results::RunData superlinear =
-      samples::run({measured(0, {}, 1), measured(1, {.dp = 2}, 0.45), measured(2, {.dp = 4}, 0.1)});
   const std::vector<std::pair<results::RunData, std::vector<const char*>>> cases{
       {partial, {"PARTIAL", "WARNING  something is odd", "No point was measured"}},
       {unsure, {"interval: fewer than 6", "interval: the times of"}},
       {injected, {"injected: slow-rank=0:2, jitter=5%"}},
-      {superlinear,
+      {dp_run({1, 0.45, 0.1}),
        {"111.1%  ████████████████████│██▎\n", "250.0%  ████████████████████│████>\n"}}};
   for (const auto& [run, parts] : cases) {
     const std::string text = rendered(run, render::render_text);
@@ -122,9 +115,8 @@ const std::vector<Item> two_items{{"first", statistics::Located{0.925, 0.918, 0.
 
 TEST(Metrics, MakeAColumnWhereAnItemHasAValue) {
   const render::DocumentTable table = table_of_items(two_items);
-  std::vector<std::string> keys;
-  for (const render::DocumentColumn& column : table.columns) keys.push_back(column.key);
-  EXPECT_THAT(keys, ElementsAre("name", "share", "time", "remark"));
+  EXPECT_THAT(mapped(table.columns, &render::DocumentColumn::key),
+              ElementsAre("name", "share", "time", "remark"));
   ASSERT_EQ(table.rows.size(), 2U);
   EXPECT_EQ(table.rows[0][1]["value"], 0.925);
   EXPECT_TRUE(table.rows[1][1].is_null());
@@ -181,7 +173,7 @@ TEST(Document, EscapesWhatCouldBeMarkupOrMoveTheCursor) {
                                   std::vector<render::Note>{{bad, bad}},
                                   table_of_items({{bad, std::nullopt, std::nullopt, bad}})};
   const std::string markdown = render::to_markdown(document), text = to_text(document, 110);
-  EXPECT_THAT(markdown, Not(testing::AnyOf(HasSubstr("<b>"), HasSubstr("b>|"))));
+  EXPECT_THAT(markdown, Not(AnyOf(HasSubstr("<b>"), HasSubstr("b>|"))));
   for (const std::string& of : {markdown, text}) EXPECT_THAT(of, Not(HasSubstr("\x1b")));
   EXPECT_EQ(lines_of(text).size(), 5U);
 }
@@ -224,13 +216,11 @@ TEST(RenderLaunches, OneLaunchIsShownAsBeforeWithItsWarnings) {
 /// A launch on one node of so many ranks, with a trace of one GEMM.
 results::RunData traced_launch(const std::string& id, int ranks, double step) {
   results::RunData run = samples::launch_of(id, 1, ranks, step);
-  const auto script = samples::Script{}.compute();
-  timeline::Timeline timeline;
-  for (int rank = 0; rank < ranks; ++rank) {
-    timeline.ranks.push_back(samples::trace(rank, {0, 100}, {{0, 100}}));
-  }
-  const std::vector scripts(static_cast<std::size_t>(ranks), script);
-  samples::set_trace(run.points[0], samples::point({.dp = ranks}, scripts, std::move(timeline)));
+  const auto count = static_cast<std::size_t>(ranks);
+  samples::set_trace(
+      run.points[0],
+      samples::point({.dp = ranks}, std::vector(count, samples::Script{}.compute()),
+                     samples::step({0, 100}, std::vector<samples::Spans>(count, {{0, 100}}))));
   samples::add_traced_steps(run.points[0], step, 1.01);
   return run;
 }

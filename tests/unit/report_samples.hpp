@@ -158,6 +158,16 @@ inline results::RunData run(std::vector<results::PointData> points = {}) {
   return run;
 }
 
+/// A run along dp on 1, 2, 4 ... ranks, whose steps take so long.
+inline results::RunData dp_run(const std::vector<double>& steps, int fewest = 1) {
+  results::RunData result = run();
+  for (const double step : steps) {
+    const std::size_t index = result.points.size();
+    result.points.push_back(measured(static_cast<int>(index), {.dp = fewest << index}, step));
+  }
+  return result;
+}
+
 /// A dp curve that wanes, is oversubscribed at 4 ranks and skips 8.
 inline void add_dp_curve(results::RunData& run) {
   Script script;

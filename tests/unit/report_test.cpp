@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/report.hpp"
 
-#include <limits>
-
 #include "analysis/curves.hpp"
 #include "report_samples.hpp"
 #include "reported.hpp"
@@ -12,28 +10,11 @@
 namespace isoscale::analysis {
 namespace {
 
+using samples::dp_run;
 using samples::measured;
 
-std::vector<std::string> titles(const RunReport& report) {
-  std::vector<std::string> result;
-  for (const Curve& curve : report.curves) result.push_back(curve.title);
-  return result;
-}
-
 std::vector<int> rank_counts(const Curve& curve) {
-  std::vector<int> result;
-  for (const PointReport& point : curve.points) result.push_back(point.data->ranks);
-  return result;
-}
-
-/// A run along dp on 1, 2, 4 ... ranks, whose steps take so long.
-results::RunData dp_run(const std::vector<double>& steps, int fewest = 1) {
-  results::RunData run = samples::run();
-  for (const double step : steps) {
-    run.points.push_back(
-        measured(static_cast<int>(run.points.size()), {.dp = fewest << run.points.size()}, step));
-  }
-  return run;
+  return mapped(curve.points, [](const PointReport& point) { return point.data->ranks; });
 }
 
 TEST(Report, AStepWithAnUnknownTimeIsLeftOut) {
@@ -144,7 +125,8 @@ TEST(Curves, AscendAndKeepWorkloadsAndMeshesApart) {
   run.points[2].workload = "pp";
   const RunReport report = make_report(run, "", {});
   const std::string settings = ", f32, strong scaling, packed";
-  EXPECT_THAT(titles(report), ElementsAre("dp, tiny" + settings, "pp, tiny" + settings));
+  EXPECT_THAT(mapped(report.curves, &Curve::title),
+              ElementsAre("dp, tiny" + settings, "pp, tiny" + settings));
   EXPECT_THAT(rank_counts(report.curves[0]), ElementsAre(1, 2, 4));
   run.points = {measured(0, {.tp = 2}, 1), measured(1, {.tp = 4}, 1), measured(2, {.dp = 2}, 1),
                 measured(3, {.tp = 2, .dp = 2}, 1)};
@@ -156,7 +138,7 @@ TEST(Curves, AscendAndKeepWorkloadsAndMeshesApart) {
 }
 
 TEST(Curves, JoinPointsWhoseOptionsScalingChanged) {
-  results::RunData run = samples::run({measured(0, {}, 1), measured(1, {.dp = 2}, 1)});
+  results::RunData run = dp_run({1, 1});
   run.points[0].options = {{"batch", "16"}, {"microbatch", "2"}, {"microbatches", "8"}};
   run.points[1].options = {{"batch", "16"}, {"microbatch", "2"}, {"microbatches", "4"}};
   EXPECT_EQ(make_report(run, "", {}).curves.size(), 1U);
@@ -182,7 +164,7 @@ TEST(Curves, AreNamedByTheOptionsThatTellThemApart) {
                                        measured(2, {}, 1), measured(3, {.dp = 2}, 1)});
   run.points[2].options["overlap"] = run.points[3].options["overlap"] = "off";
   const RunReport report = make_report(run, "", {});
-  EXPECT_THAT(titles(report),
+  EXPECT_THAT(mapped(report.curves, &Curve::title),
               ElementsAre(EndsWith(", packed, overlap=on"), EndsWith(", packed, overlap=off")));
   EXPECT_THAT(rank_counts(report.curves[1]), ElementsAre(1, 2));
 }

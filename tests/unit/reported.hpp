@@ -2,36 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
+#include "matchers.hpp"
 
 /// The report of one run in one call, for tests that ask it one thing.
 namespace isoscale::analysis {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::IsSupersetOf;
-using testing::Not;
-using testing::SizeIs;
-using testing::StartsWith;
 
 /// A report of one run, which it keeps.
 struct OneRun {

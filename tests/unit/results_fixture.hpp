@@ -4,11 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "matchers.hpp"
@@ -83,9 +78,7 @@ class RunFileTest : public testing::Test {
     return read_run(file()).points.at(0);
   }
   static std::vector<int> indices(const RunData& run) {
-    std::vector<int> found;
-    for (const PointData& point : run.points) found.push_back(point.index);
-    return found;
+    return mapped(run.points, &PointData::index);
   }
 
   /// Changes a group through HDF5, as another program does: the digest is wrong then.

@@ -7,7 +7,6 @@
 
 #include <csignal>
 
-#include "base/error.hpp"
 #include "results/hdf5/run_files.hpp"
 #include "results_fixture.hpp"
 
@@ -155,9 +154,8 @@ TEST_F(Output, SweepsTemporaryFilesOfDeadProcessesOnly) {
   const TemporaryFile living{directory_.path()};
   put(at(".isoscale-elsewhere-99999999-0.tmp"), "of another machine");
   check_output(file(), IfExists::refuse);
-  EXPECT_THAT(directory_.names(),
-              testing::UnorderedElementsAre(".isoscale-elsewhere-99999999-0.tmp",
-                                            living.path().filename().string()));
+  EXPECT_THAT(directory_.names(), UnorderedElementsAre(".isoscale-elsewhere-99999999-0.tmp",
+                                                       living.path().filename().string()));
 }
 
 using Parts = Output;

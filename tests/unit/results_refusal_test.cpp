@@ -1,8 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <array>
-
-#include "base/error.hpp"
 #include "results_fixture.hpp"
 
 /// Read by LeakSanitizer where it is built in: HDF5 loses memory of its own on damaged files.

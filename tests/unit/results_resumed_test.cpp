@@ -6,11 +6,8 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <optional>
 #include <ostream>
-#include <set>
 
-#include "base/error.hpp"
 #include "results/hdf5/run_files.hpp"
 #include "results_fixture.hpp"
 
@@ -140,9 +137,7 @@ class KilledBeforeEveryCall : public testing::TestWithParam<Layout> {};
 /// The number of the system call that a stopped process is about to make; nullopt after a call.
 std::optional<std::uint64_t> call_of(pid_t child) {
   __ptrace_syscall_info info{};
-  if (ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info) <= 0) {
-    return std::nullopt;
-  }
+  if (ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info) <= 0) return std::nullopt;
   return info.op == PTRACE_SYSCALL_INFO_ENTRY ? std::optional{info.entry.nr} : std::nullopt;
 }
 

@@ -1,11 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <tuple>
-
-#include "base/error.hpp"
 #include "results/hdf5/run_hdf5.hpp"
 #include "results/records/point_facts.hpp"
 #include "results_fixture.hpp"
@@ -50,12 +44,12 @@ TEST_F(RunFile, KeepsAPoint) {
 
 /// All that the file keeps of an op, with its waits and transfers.
 auto kept(const program::Outline& outline, const program::OutlineOp& op) {
-  std::vector<std::tuple<int, std::uint32_t>> waits;
-  for (const program::Wait& at : outline.waits_of(op)) waits.emplace_back(at.stream, at.count);
-  std::vector<std::tuple<program::Direction, mesh::Axis, int, std::uint64_t>> transfers;
-  for (const program::OutlineTransfer& at : outline.transfers_of(op)) {
-    transfers.emplace_back(at.direction, at.axis, at.offset, at.bytes);
-  }
+  const auto waits = mapped(outline.waits_of(op), [](const program::Wait& at) {
+    return std::tuple{at.stream, at.count};
+  });
+  const auto transfers = mapped(outline.transfers_of(op), [](const program::OutlineTransfer& at) {
+    return std::tuple{at.direction, at.axis, at.offset, at.bytes};
+  });
   return std::tuple{op.kind,  op.stream, op.place.phase, op.place.layer, op.place.microbatch,
                     op.flop,  op.bytes,  op.axes,        op.gemm,        waits,
                     transfers};

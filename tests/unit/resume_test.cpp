@@ -1,9 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-#include <cmath>
 #include <fstream>
-#include <numeric>
 
 #include "comm/communicator.hpp"
 #include "planned_runs.hpp"
@@ -150,9 +147,7 @@ TEST(ResumptionWarning, NamesPointsAndHosts) {
 class MovedRun : public testing::Test {
  protected:
   [[nodiscard]] std::vector<int> indices_moved() const {
-    std::vector<int> result;
-    for (const auto& point : results::read_run(run_.path()).points) result.push_back(point.index);
-    return result;
+    return mapped(results::read_run(run_.path()).points, &PointData::index);
   }
 
   results::samples::Directory directory_, fallback_;

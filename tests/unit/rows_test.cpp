@@ -1,8 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <cmath>
-#include <optional>
-
 #include "analysis/microbench/bench.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "bench_samples.hpp"

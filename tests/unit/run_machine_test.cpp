@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/run_machine.hpp"
 #include "analysis_test.hpp"
-#include "base/error.hpp"
 #include "known_machine.hpp"
 #include "simulate/measured_time.hpp"
 #include "workloads/registry.hpp"
@@ -11,7 +10,6 @@ namespace isoscale::analysis {
 namespace {
 
 using program::OpKind;
-using samples::KnownMachine;
 
 constexpr double close = 0.02;
 
@@ -21,7 +19,7 @@ results::RunData run_of(results::PointData point) {
   return run;
 }
 
-constexpr KnownMachine truth{};
+constexpr samples::KnownMachine truth{};
 
 /// Made once: it takes a while.
 const simulate::Machine& machine_of_run() {

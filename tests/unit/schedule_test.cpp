@@ -4,14 +4,6 @@
 // Pipelines: each schedule's idle time, memory and hand-overs are those of its paper.
 #include <fmt/format.h>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <set>
-#include <string>
-
 #include "program/check.hpp"
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
@@ -25,7 +17,7 @@ namespace {
 /// a hundredth of a layer's.
 Request piped(int layers, int microbatches, Options options = {}) {
   options.try_emplace("microbatch", "1");
-  return request_of({.hidden = 64, .ffn = 256, .head_size = 8, .layers = layers, .vocabulary = 64},
+  return request_of(fmt::format("hidden=64 ffn=256 head_size=8 layers={} vocabulary=64", layers),
                     microbatches, std::move(options));
 }
 
@@ -92,11 +84,11 @@ TEST(ScheduleTest, BubbleIsExactlyTheFormula) {
           const std::int64_t bubble = bubble_of(schedule, p, v, times_of(base.model, v)) / mesh.tp;
           SCOPED_TRACE(testing::Message()
                        << schedule << " " << mesh::to_string(mesh) << " v=" << v << " m=" << m);
-          EXPECT_THAT(idle_of(outline), testing::Each(bubble));
+          EXPECT_THAT(idle_of(outline), Each(bubble));
           // Where all streams are one, a rank that computes cannot send: interleaved then waits
           // more.
           if (schedule == "interleaved") continue;
-          EXPECT_THAT(idle_of(simulate::folded(outline)), testing::Each(bubble));
+          EXPECT_THAT(idle_of(simulate::folded(outline)), Each(bubble));
         }
       }
     }
@@ -109,18 +101,14 @@ TEST(ScheduleTest, MicrobatchesInFlightAreThoseOfThePapers) {
       SCOPED_TRACE(testing::Message() << "p=" << p << " m=" << m);
       const auto of_stages = [&](const char* schedule) {
         const program::ProgramSet set = strong(piped(p, m, {{"schedule", schedule}}), {.pp = p});
-        std::vector<int> live;
-        for (int stage = 0; stage < p; ++stage) {
-          live.push_back(facts_of(set, stage).peak_live_microbatches);
-        }
-        return live;
+        return mapped(std::views::iota(0, p),
+                      [&](int stage) { return facts_of(set, stage).peak_live_microbatches; });
       };
-      std::vector<int> falling;
-      for (int stage = 0; stage < p; ++stage) falling.push_back(std::min(p - stage, m));
-      EXPECT_EQ(of_stages("1f1b"), falling);
-      EXPECT_THAT(of_stages("gpipe"), testing::Each(m));
+      EXPECT_EQ(of_stages("1f1b"),
+                mapped(std::views::iota(0, p), [&](int stage) { return std::min(p - stage, m); }));
+      EXPECT_THAT(of_stages("gpipe"), Each(m));
       if (p == 1 || m % p != 0) continue;
-      EXPECT_THAT(of_stages("zb-h1"), testing::Each(p));
+      EXPECT_THAT(of_stages("zb-h1"), Each(p));
       // Megatron's interleaved schedule holds v p + p - 1 chunks on the first stage: Korthikanti et
       // al., arXiv 2205.05198, section 4.2.3.
       const stack::Pipeline pipeline = pipeline_of(stack::Schedule::interleaved, p, 2, m);
@@ -238,9 +226,9 @@ TEST(ScheduleTest, LighterEndsHaveOneLayerLess) {
   expected.assign(16, 8);
   expected.front() = expected.back() = 7;
   EXPECT_EQ(layers_of(126, 16, 1, "lighter-ends"), expected);
-  EXPECT_THAT(layers_of(11, 4, 1, "lighter-ends"), testing::ElementsAre(3, 3, 3, 2));
-  EXPECT_THAT(layers_of(2, 2, 2, "lighter-ends"), testing::ElementsAre(0, 1, 1, 0));
-  EXPECT_THAT(layers_of(6, 4, 2, "nearest"), testing::ElementsAre(1, 1, 1, 1, 1, 1, 0, 0));
+  EXPECT_THAT(layers_of(11, 4, 1, "lighter-ends"), ElementsAre(3, 3, 3, 2));
+  EXPECT_THAT(layers_of(2, 2, 2, "lighter-ends"), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(layers_of(6, 4, 2, "nearest"), ElementsAre(1, 1, 1, 1, 1, 1, 0, 0));
 }
 
 /// A stage without layers sends and receives as many bytes as any other: each boundary is crossed

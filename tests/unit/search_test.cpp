@@ -1,18 +1,14 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <set>
-
-#include "analysis/predict/quick_estimate.hpp"
 #include "analysis/predict/search.hpp"
+#include "analysis/predict/quick_estimate.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis_test.hpp"
-#include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -41,18 +37,12 @@ simulate::Machine machine_of(double capacity, double speed = 1, int node_ranks =
 Request base_of(workloads::Options options, int layers = 8) {
   options.try_emplace("optimizer", "adam");
   options.try_emplace("elementwise", "on");
-  return {.model = {.name = "small",
-                    .source = "test",
-                    .hidden = 1024,
-                    .ffn = 4096,
-                    .heads = 16,
-                    .kv_heads = 16,
-                    .head_size = 64,
-                    .layers = layers,
-                    .sequence = 512,
-                    .vocabulary = 8192},
-          .precision = program::Precision::bf16,
-          .options = std::move(options)};
+  Request base{.model = workloads::test_model("hidden=1024 ffn=4096 heads=16 head_size=64 layers=8 "
+                                              "sequence=512 vocabulary=8192"),
+               .precision = program::Precision::bf16,
+               .options = std::move(options)};
+  base.model.layers = layers;
+  return base;
 }
 
 /// Device bytes of the rank that needs most, and the most that live there at one time.
@@ -74,8 +64,7 @@ double device_bytes(const Request& request) { return device_bytes_of(request).al
 
 /// Device bytes of each request, ascending.
 std::vector<double> sorted_bytes(const std::vector<Request>& requests) {
-  std::vector<double> bytes;
-  for (const Request& request : requests) bytes.push_back(device_bytes(request));
+  std::vector<double> bytes = mapped(requests, device_bytes);
   std::ranges::sort(bytes);
   return bytes;
 }
@@ -128,11 +117,8 @@ TEST(SearchSpaceTest, KeepsRanksBatchAndNodes) {
 }
 
 TEST(SearchSpaceTest, KeepsWhatIsFixed) {
-  const workloads::Options fixed{{"zero", "1"},
-                                 {"schedule", "interleaved"},
-                                 {"v", "2"},
-                                 {"microbatch", "2"},
-                                 {"sequence_parallel", "on"}};
+  const workloads::Options fixed =
+      workloads::options_of("zero=1 schedule=interleaved v=2 microbatch=2 sequence_parallel=on");
   Request base = base_of(fixed);
   base.options["batch"] = "32";
   const predict::SearchSpace space = predict::search_space(
@@ -174,22 +160,17 @@ TEST(PipelineLaw, CountsTimesBelowZeroAsNone) {
 TEST(PipelineLaw, HasTheBubbleOfItsSchedule) {
   const double f = 2e-3, b = 4e-3, w = 2e-3;
   const int p = 4;
-  struct Case {
-    Schedule schedule;
-    int v;
-    double bubble;
-  };
-  for (const Case& one : {Case{Schedule::gpipe, 1, (p - 1) * (f + b)},
-                          Case{Schedule::one_f_one_b, 1, (p - 1) * (f + b)},
-                          Case{Schedule::interleaved, 2, (p - 1) * (f + b) / 2},
-                          Case{Schedule::zb_h1, 1, (p - 1) * (f + b - 2 * w)}}) {
+  for (const auto& [schedule, v, bubble] : {std::tuple{Schedule::gpipe, 1, (p - 1) * (f + b)},
+                                            {Schedule::one_f_one_b, 1, (p - 1) * (f + b)},
+                                            {Schedule::interleaved, 2, (p - 1) * (f + b) / 2},
+                                            {Schedule::zb_h1, 1, (p - 1) * (f + b - 2 * w)}}) {
     for (const int m : {8, 40}) {
       const workloads::stack::Pipeline pipeline{
-          .schedule = one.schedule, .stages = p, .chunks = one.v, .microbatches = m};
+          .schedule = schedule, .stages = p, .chunks = v, .microbatches = m};
       const predict::StagePasses passes{.forward = f, .backward = b, .weight_gradient = w};
-      EXPECT_NEAR(predict::pipeline_seconds(pipeline, passes, passes, 0), m * (f + b) + one.bubble,
+      EXPECT_NEAR(predict::pipeline_seconds(pipeline, passes, passes, 0), m * (f + b) + bubble,
                   1e-7)
-          << "schedule " << static_cast<int>(one.schedule);
+          << "schedule " << static_cast<int>(schedule);
     }
   }
 }
@@ -238,12 +219,9 @@ void expect_law(workloads::Options options, int stages, int microbatches, std::i
 
 /// With equal stages, and with the output projection on the last one.
 TEST(PipelineLaw, IsTheTimeOfSimulatedPrograms) {
-  const std::vector<workloads::Options> schedules{{{"schedule", "gpipe"}},
-                                                  {{"schedule", "1f1b"}},
-                                                  {{"schedule", "interleaved"}, {"v", "2"}},
-                                                  {{"schedule", "interleaved"}, {"v", "3"}},
-                                                  {{"schedule", "zb-h1"}}};
-  for (workloads::Options options : schedules) {
+  for (const char* const schedule : {"schedule=gpipe", "schedule=1f1b", "schedule=interleaved v=2",
+                                     "schedule=interleaved v=3", "schedule=zb-h1"}) {
+    workloads::Options options = workloads::options_of(schedule);
     for (const char* const vocabulary : {"off", "on"}) {
       SCOPED_TRACE(vocabulary);
       options["vocabulary"] = vocabulary;
@@ -459,18 +437,12 @@ predict::StepEstimate step_with(double gemm, double tp, double bubble, double by
   costs.gemm = gemm;
   costs.transfer[mesh::Axis::tp] = tp;
   costs.bubble = bubble;
-  return {
-      .simulated = seconds,
-      .memory = {.all = bytes, .device = bytes},
-      .work = 1,
-      .breakdown =
-          breakdown::Breakdown{.compute = gemm, .transfer = tp, .bubble = bubble, .step = seconds},
-      .loss = efficiency::StepLoss{.step = seconds,
-                                   .traced = seconds,
-                                   .slowest = seconds,
-                                   .work = 1,
-                                   .ranks = 8,
-                                   .costs = costs}};
+  predict::StepEstimate estimate{
+      .simulated = seconds, .memory = {.all = bytes, .device = bytes}, .work = 1};
+  estimate.breakdown = {.compute = gemm, .transfer = tp, .bubble = bubble, .step = seconds};
+  estimate.loss = efficiency::StepLoss{.step = seconds, .work = 1, .ranks = 8, .costs = costs};
+  estimate.loss->traced = estimate.loss->slowest = seconds;
+  return estimate;
 }
 
 TEST(WhyNotTest, NamesWhatCostsMore) {
@@ -483,8 +455,8 @@ TEST(WhyNotTest, NamesWhatCostsMore) {
   // A cost that it spends less on is not why it loses.
   EXPECT_EQ(why(3.9, 0.1, 0.15, 1e9), "900 ms more GEMMs");
   // Both have to be said: neither is four fifths.
-  EXPECT_THAT(why(3.4, 0.8, 0.15, 1e9), testing::StartsWith("400 ms more GEMMs, 300 ms more tp"));
-  EXPECT_THAT(why(3.0, 0.5, 0.15, 2e9), testing::HasSubstr("954 MiB"));
+  EXPECT_THAT(why(3.4, 0.8, 0.15, 1e9), StartsWith("400 ms more GEMMs, 300 ms more tp"));
+  EXPECT_THAT(why(3.0, 0.5, 0.15, 2e9), HasSubstr("954 MiB"));
 }
 
 }  // namespace

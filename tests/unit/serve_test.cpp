@@ -2,15 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Serving without a machine: arrivals, dispatch, queues, statistics and the search for a rate.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <limits>
-#include <map>
-#include <numeric>
-#include <string>
 
 #include "words.hpp"
 #include "workloads/serve/requests.hpp"
@@ -18,8 +9,6 @@
 
 namespace isoscale::workloads::serve {
 namespace {
-
-using testing::ElementsAre;
 
 constexpr std::uint64_t many = 200'000;
 
@@ -78,9 +67,7 @@ TEST(Lengths, AreFixedOrUniform) {
   EXPECT_THAT(answer_lengths(Lengths::fixed, 16, 3, 1), ElementsAre(16, 16, 16));
   std::map<std::uint64_t, int> seen;
   for (const std::uint64_t tokens : answer_lengths(Lengths::uniform, 4, 40'000, 1)) ++seen[tokens];
-  const auto even = [](std::uint64_t tokens) {
-    return testing::Pair(tokens, testing::AllOf(testing::Ge(9'600), testing::Le(10'400)));
-  };
+  const auto even = [](std::uint64_t tokens) { return Pair(tokens, AllOf(Ge(9'600), Le(10'400))); };
   EXPECT_THAT(seen, ElementsAre(even(1), even(2), even(3), even(4)));
 }
 
@@ -209,7 +196,6 @@ TEST(Summary, OfAHandMadeTrial) {
       answered({1, 1, 2, 4}, 0, 0, 3), answered({2, 4, 5, 6}, 0, 1, 2),
       answered({3, 4, 5, 8}, 0, 1, 4), answered({4, 4, 5, 6}, 1, 0, 1)};
   const Summary summary = summarise(outcomes, 3);
-  using testing::DoubleEq;
   EXPECT_THAT(
       (std::vector{summary.time, summary.offered, summary.achieved, summary.imbalance}),
       ElementsAre(DoubleEq(8), DoubleEq(1), DoubleEq(0.5), DoubleEq(7 / ((7 + 2 + 0) / 3.0))));

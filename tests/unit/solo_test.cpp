@@ -3,22 +3,12 @@
 
 // Steps without their communication: of steps written by hand, and of every workload that has
 // steps.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <sstream>
-#include <string>
-#include <vector>
 
 #include "op_samples.hpp"
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "program/hazards.hpp"
 #include "stack_samples.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::program {
 namespace {
@@ -44,9 +34,7 @@ Lines described(const Program& program) {
 /// "all_reduce 1 a" on the streams that are named; setup has filled the buffers a, b and c.
 RankProgram playing(const Lines& ops) {
   Builder builder{{.dp = 2}};
-  for (const char* stream : {"network", "side", "last"}) {
-    static_cast<void>(builder.stream(stream));
-  }
+  for (const char* stream : {"network", "side", "last"}) static_cast<void>(builder.stream(stream));
   std::map<std::string, Slice> buffers;
   for (const char* buffer : {"a", "b", "c"}) {
     builder.emit(0, fill(buffers[buffer] = builder.whole(floats(builder, 64))));

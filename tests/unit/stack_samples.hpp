@@ -2,12 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "program/facts.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
@@ -16,30 +10,16 @@
 /// Small models of the workload hybrid, and what their programs send, hold and compute.
 namespace isoscale::workloads {
 
-/// The extents of a model. The defaults are so small that thousands of programs are built in
-/// seconds.
-struct Extents {
-  int hidden = 16, ffn = 64, heads = 8, kv_heads = 8, head_size = 2;
-  int layers = 4, sequence = 4, vocabulary = 32;
-  bool gated_mlp = false;
-};
-
-inline Model model_of(const Extents& extents) {
-  return {.name = "small",
-          .source = "test",
-          .hidden = extents.hidden,
-          .ffn = extents.ffn,
-          .heads = extents.heads,
-          .kv_heads = extents.kv_heads,
-          .head_size = extents.head_size,
-          .gated_mlp = extents.gated_mlp,
-          .layers = extents.layers,
-          .sequence = extents.sequence,
-          .vocabulary = extents.vocabulary};
+/// A model of the numbers in `extents`, such as "hidden=32 gated=1". The others are so small that
+/// thousands of programs are built in seconds.
+inline Model model_of(const std::string& extents) {
+  return test_model(
+      "hidden=16 ffn=64 heads=8 kv_heads=8 head_size=2 layers=4 sequence=4 vocabulary=32 " +
+      extents);
 }
 
 /// Two samples in a microbatch unless `options` say otherwise.
-inline Request request_of(const Extents& extents, int microbatches, Options options = {},
+inline Request request_of(const std::string& extents, int microbatches, Options options = {},
                           Precision precision = Precision::f32) {
   options.try_emplace("microbatch", "2");
   options["microbatches"] = std::to_string(microbatches);
@@ -47,7 +27,7 @@ inline Request request_of(const Extents& extents, int microbatches, Options opti
 }
 
 inline Request small(int layers, int microbatches, Options options = {}) {
-  return request_of({.layers = layers}, microbatches, std::move(options));
+  return request_of("layers=" + std::to_string(layers), microbatches, std::move(options));
 }
 
 inline Request scaled(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
@@ -134,6 +114,17 @@ inline double flop_in_all(const program::ProgramSet& set) {
   double sum = 0;
   for (int rank = 0; rank < set.mesh.size(); ++rank) sum += flop_of(set, rank);
   return sum;
+}
+
+/// Returns the ops of the step that are of one kind, with their operands.
+template <class Payload>
+std::vector<std::pair<const program::Op*, const Payload*>> all_of(
+    const program::RankProgram& program) {
+  std::vector<std::pair<const program::Op*, const Payload*>> found;
+  for (const program::Op& op : program.step().ops) {
+    if (const auto* payload = std::get_if<Payload>(&op.payload)) found.emplace_back(&op, payload);
+  }
+  return found;
 }
 
 /// Returns how many ops of the step are `wanted`.

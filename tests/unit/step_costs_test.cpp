@@ -176,9 +176,8 @@ results::PointData point_of(int ranks, double work, double flop_of_rank) {
 TEST(Pop, IsATreeOfProducts) {
   const auto result = efficiency::pop(point_of(2, 100, 50), two_ranks(),
                                       efficiency::UsefulWork{.useful = 7, .work = 100, .flop = 80});
-  ASSERT_TRUE(result);
-  EXPECT_NEAR(result->load_balance, 7.0 / 8, rounding);    // mean of 6 and 8 over 8
-  EXPECT_NEAR(result->communication, 8.0 / 10, rounding);  // 8 of 10 seconds
+  EXPECT_NEAR(result.value().load_balance, 7.0 / 8, rounding);  // mean of 6 and 8 over 8
+  EXPECT_NEAR(result->communication, 8.0 / 10, rounding);       // 8 of 10 seconds
   EXPECT_NEAR(*result->serialisation, 8.0 / 9, rounding);
   EXPECT_NEAR(*result->transfer, 9.0 / 10, rounding);
   EXPECT_NEAR(result->parallel, 0.7, rounding);
@@ -206,8 +205,7 @@ TEST(Pop, HasNoFactorThatItsDataDoNotTell) {
   breakdown::BreakdownResult parts = two_ranks();
   parts.free_network_step.reset();
   const auto alone = efficiency::pop(point_of(2, 100, 50), parts, std::nullopt);
-  ASSERT_TRUE(alone);
-  EXPECT_NEAR(alone->parallel, 0.7, rounding);
+  EXPECT_NEAR(alone.value().parallel, 0.7, rounding);
   EXPECT_NEAR(alone->communication, 0.8, rounding);
   EXPECT_FALSE(alone->serialisation || alone->transfer) << "no replay";
   EXPECT_FALSE(alone->computation_scalability || alone->work_scalability ||
@@ -234,8 +232,7 @@ TEST(Pop, OfRanksThatWereNotTracedNeedsTheirOpSums) {
                              .communication = {9, 9, 9, 9}});
   }
   const auto useful = efficiency::useful_work(point, two_ranks());
-  ASSERT_TRUE(useful);
-  EXPECT_NEAR(useful->useful, 6 + 8 + 8 + 4, rounding);
+  EXPECT_NEAR(useful.value().useful, 6 + 8 + 8 + 4, rounding);
   EXPECT_DOUBLE_EQ(useful->flop, 200);
   const auto result = efficiency::pop(
       point, two_ranks(), efficiency::UsefulWork{.useful = 13, .work = 100, .flop = 200});

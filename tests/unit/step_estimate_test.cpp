@@ -2,17 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/step_estimate.hpp"
 
-#include <numeric>
-#include <random>
-
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/efficiency/losses.hpp"
 #include "analysis/report.hpp"
 #include "analysis_test.hpp"
-#include "base/error.hpp"
 #include "predict_samples.hpp"
 #include "program/facts.hpp"
+#include "tests/support/options.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
@@ -82,8 +79,7 @@ TEST(StepEstimate, HandsOnAStepThatTheBreakdownReads) {
     EXPECT_GT(parts.by_axes.at(mesh::Axis::dp).transfer, 0);
     EXPECT_EQ(parts.by_axes.contains(mesh::Axis::tp), mesh.tp > 1);
     const auto costs = efficiency::step_costs(*found.point, parts);
-    ASSERT_TRUE(costs.has_value());
-    EXPECT_TRUE(costs->gemm_alone.has_value());
+    EXPECT_TRUE(costs.value().gemm_alone.has_value());
     EXPECT_NEAR(costs->gemm, flop_of(found, mesh) / mesh.size() / 1e12, 1e-3 * costs->gemm);
     // A machine without noise loses no time to it.
     ASSERT_TRUE(found.breakdown && found.loss);
@@ -103,8 +99,7 @@ TEST(StepEstimate, HasTheBubbleOfItsSchedule) {
       machine);
   ASSERT_TRUE(found.point.has_value());
   const auto formula = breakdown::formula_bubble(*found.point);
-  ASSERT_TRUE(formula.has_value());
-  EXPECT_NEAR(*formula, 1.0 / 17, 1e-9);
+  EXPECT_NEAR(formula.value(), 1.0 / 17, 1e-9);
   const breakdown::BreakdownResult parts = breakdown::breakdown(*found.point);
   EXPECT_NEAR(parts.mean->bubble / parts.mean->step, 1.0 / 17, 1e-3);
 }
@@ -202,25 +197,22 @@ TEST(StepEstimate, ExtendsLongStepsToWhatTheirWholeProgramsTake) {
 }
 
 TEST(StepEstimate, SimulatesWhatIsShortOrUnevenAsAWhole) {
-  workloads::Options options{{"batch", "26"}, {"microbatch", "1"}};
-  EXPECT_TRUE(predict::short_steps(request({.dp = 2, .pp = 4}, options)));  // 13 microbatches
-  options["batch"] = "24";
-  EXPECT_FALSE(predict::short_steps(request({.dp = 2, .pp = 4}, options)));
-  options = {{"batch", "128"}, {"microbatch", "1"}, {"experts", "8"}};
-  EXPECT_TRUE(predict::short_steps(request({.ep = 2}, options)));
-  options["skew"] = "1";
-  EXPECT_FALSE(predict::short_steps(request({.ep = 2}, options)));
-  options = {{"batch", "128"}, {"microbatch", "1"}, {"partition", "skewed:2"}};
-  EXPECT_FALSE(predict::short_steps(request({.dp = 2}, options)));
+  const auto is_extended = [](const mesh::Shape& mesh, const std::string& options) {
+    return predict::short_steps(request(mesh, workloads::options_of("microbatch=1 " + options)));
+  };
+  EXPECT_TRUE(is_extended({.dp = 2, .pp = 4}, "batch=26"));  // 13 microbatches
+  EXPECT_FALSE(is_extended({.dp = 2, .pp = 4}, "batch=24"));
+  EXPECT_TRUE(is_extended({.ep = 2}, "batch=128 experts=8"));
+  EXPECT_FALSE(is_extended({.ep = 2}, "batch=128 experts=8 skew=1"));
+  EXPECT_FALSE(is_extended({.dp = 2}, "batch=128 partition=skewed:2"));
 }
 
 /// Returns what a run writes about a point with two stages and the output projection on the last.
 results::PointData point_with(const char* recompute, const char* schedule) {
-  const workloads::Request of = request({.tp = 2, .pp = 2}, {{"batch", "8"},
-                                                             {"microbatch", "2"},
-                                                             {"vocabulary", "on"},
-                                                             {"schedule", schedule},
-                                                             {"recompute", recompute}});
+  workloads::Options options = workloads::options_of("batch=8 microbatch=2 vocabulary=on");
+  options["schedule"] = schedule;
+  options["recompute"] = recompute;
+  const workloads::Request of = request({.tp = 2, .pp = 2}, options);
   const program::ProgramSet set = hybrid().build(of);
   results::PointData point;
   point.mesh = of.mesh;

@@ -3,12 +3,6 @@
 
 // The stop rule and warm-up as the loop over steps uses them, with the statistics they are lent.
 
-#include <algorithm>
-#include <numeric>
-#include <string>
-#include <tuple>
-#include <vector>
-
 #include "matchers.hpp"
 #include "runner/plan/step_loop.hpp"
 #include "series.hpp"
@@ -239,16 +233,13 @@ TEST(StepLoop, CountsSixStepsBeforeAnyPair) {
 }
 
 TEST(StepLoop, LastsNoLongerThanItMustForSixStepsAndThreeTimesTheTimeAtMost) {
-  struct Case {
-    double step;
-    std::size_t warm_up, counted;
-  };
   // After the step of 1 s that warms up, five more fit into 6 s; the first of them does not count.
-  for (const Case& is : {Case{0.4, 2, 6}, Case{1.0, 1, 4}, Case{100.0, 1, 1}}) {
-    const Played played = play(effort_of(2), [&](std::size_t) { return is.step; });
-    EXPECT_EQ(played.warm_up, is.warm_up) << is.step;
-    EXPECT_EQ(played.counted, is.counted) << is.step;
-    EXPECT_EQ(played.traced, 2U) << is.step;
+  for (const auto& [step, warm_up, counted] :
+       {std::tuple{0.4, 2U, 6U}, {1.0, 1U, 4U}, {100.0, 1U, 1U}}) {
+    const Played played = play(effort_of(2), [time = step](std::size_t) { return time; });
+    EXPECT_EQ(played.warm_up, warm_up) << step;
+    EXPECT_EQ(played.counted, counted) << step;
+    EXPECT_EQ(played.traced, 2U) << step;
     EXPECT_EQ(played.looks_planned, 1) << "six steps have an interval where nobody looks twice";
   }
   EXPECT_NEAR(play(effort_of(2), [](std::size_t) { return 1.0; }).elapsed, 6 + 3, 1e-9);

@@ -34,10 +34,8 @@ struct Shape {
 void simulate(results::PointData& point, int steps, const Noise& noise, const RankFactor& factor,
               std::uint64_t seed) {
   Draw draw{seed};
-  std::vector<double> persistent;
-  for (int rank = 0; rank < point.ranks; ++rank) {
-    persistent.push_back(1 + noise.of_rank * draw.normal());
-  }
+  const std::vector<double> persistent = mapped(
+      std::views::iota(0, point.ranks), [&](int) { return 1 + noise.of_rank * draw.normal(); });
   for (int step = 0; step < steps; ++step) {
     const double all = 1 + noise.of_all * draw.normal();
     results::OpSums& sums =

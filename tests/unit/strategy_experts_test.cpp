@@ -1,39 +1,24 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Mixtures of experts against their formulas, and routing against its description.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-#include <set>
-
-#include "base/error.hpp"
 #include "program/check.hpp"
 #include "stack_samples.hpp"
 #include "workloads/hybrid/hybrid.hpp"
-#include "workloads/registry.hpp"
 #include "workloads/stack/experts.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads {
 namespace {
 
-using stack::no_expert;
 using stack::Routing;
 
 constexpr int hidden = 32, ffn = 48, heads = 8, head_size = 4, layers = 4, sequence = 16;
 constexpr int microbatch = 2, microbatches = 4;
 
 Request sparse(const Options& options) {
-  return request_of({.hidden = hidden,
-                     .ffn = ffn,
-                     .head_size = head_size,
-                     .layers = layers,
-                     .sequence = sequence,
-                     .vocabulary = 64},
-                    microbatches, options);
+  return request_of("hidden=32 ffn=48 head_size=4 layers=4 sequence=16 vocabulary=64", microbatches,
+                    options);
 }
 
 Request shared_out(const Options& options, const mesh::Shape& mesh) {
@@ -76,7 +61,7 @@ TEST(Routing, WithoutSkewDealsOutEvenly) {
   for (std::uint64_t sample = 0; sample < 5; ++sample) {
     std::vector<int> rows(8);
     for (const std::uint32_t expert : stack::route(routing, 1, sample)) ++rows[expert];
-    EXPECT_THAT(rows, testing::Each(64 * 2 / 8));
+    EXPECT_THAT(rows, Each(64 * 2 / 8));
   }
 }
 
@@ -106,7 +91,7 @@ TEST(Routing, CapacityDropsTheLaterTokensOfASample) {
   int dropped = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool has_room = seen[all[i]]++ < 5;
-    EXPECT_EQ(some[i], has_room ? all[i] : no_expert);
+    EXPECT_EQ(some[i], has_room ? all[i] : stack::no_expert);
     dropped += has_room ? 0 : 1;
   }
   EXPECT_GT(dropped, 0);
@@ -122,8 +107,7 @@ TEST(Routing, CapacityIsReadAsFactorOrPercent) {
   EXPECT_DOUBLE_EQ(factor("1.25"), 1.25);
   EXPECT_DOUBLE_EQ(factor("125%"), 1.25);
   for (const char* text : {"", "0", "0%", "-1", "x", "1.5x", "nan", "inf", "1e9", "%"}) {
-    EXPECT_THAT(testing_support::usage_error([&] { (void)factor(text); }),
-                testing::HasSubstr("capacity"))
+    EXPECT_THAT(testing_support::usage_error([&] { (void)factor(text); }), HasSubstr("capacity"))
         << text;
   }
   // 16 positions x 2 over 8 experts are 4 each.
@@ -255,7 +239,7 @@ TEST(Experts, SpreadGroupsLieAsFarApartAsThoseOfDp) {
   EXPECT_EQ(hybrid::expert_places(request), same);
   request.options["expert_placement"] = "spread";
   const std::vector<int> places = hybrid::expert_places(request);
-  EXPECT_THAT(places, testing::UnorderedElementsAreArray(same));
+  EXPECT_THAT(places, UnorderedElementsAreArray(same));
   for (int rank = 0; rank < 24; ++rank) {
     const auto at = [&](mesh::Axis axis) {
       return places[static_cast<std::size_t>(mesh::neighbour(request.mesh, rank, axis, 1))] -

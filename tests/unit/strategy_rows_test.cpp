@@ -3,17 +3,11 @@
 
 // Rows over tp and the sequence over cp: bytes, FLOP, memory and overlap are those of their
 // formulas.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <utility>
 
 #include "program/match_table.hpp"
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::workloads {
 namespace {
@@ -26,7 +20,7 @@ constexpr double row_heads = 8, row_kv_heads = 4, row_d = 2, row_element = 4;
 
 /// A model whose sequence divides by much, for programs that split rows or the sequence.
 Request row_request(int layers, int microbatches, Options options = {}) {
-  return request_of({.kv_heads = 4, .layers = layers, .sequence = 64, .vocabulary = 64},
+  return request_of("kv_heads=4 sequence=64 vocabulary=64 layers=" + std::to_string(layers),
                     microbatches, std::move(options));
 }
 

@@ -63,8 +63,7 @@ TEST(Summary, NamesTheLargestCausesUnlessTheyDoNotExplainTheLoss) {
   samples::add_dp_curve(run);
   OneRun one{run};
   auto& waterfall = one.made.curves.front().points[1].causes.waterfall;
-  ASSERT_TRUE(waterfall);
-  const double step = waterfall->measured;
+  const double step = waterfall.value().measured;
   const auto line = [&] { return line_of(render::render_summary(one.report(), 130), "dp"); };
   waterfall->lost = {{"GEMMs", 0.05 * step},
                      {"dp transfer", 0.2 * step},
@@ -166,9 +165,7 @@ TEST(Summary, SaysWhichPointsFindingsDoNotSpeakOf) {
 }
 
 TEST(Summary, SaysWhenTheBaselineIsDoubtfulToo) {
-  results::RunData run =
-      samples::run({samples::measured(0, {}, 1), samples::measured(1, {.dp = 2}, 0.6),
-                    samples::measured(2, {.dp = 4}, 0.4)});
+  results::RunData run = samples::dp_run({1, 0.6, 0.4});
   for (results::PointData& point : run.points) point.step_times.resize(5);  // two of them warm-up
   EXPECT_THAT(line_of(summarised(run), "dp"),
               AllOf(HasSubstr(" 4 "), HasSubstr("few-steps (baseline too)")));

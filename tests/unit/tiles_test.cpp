@@ -1,19 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "program/check.hpp"
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/registry.hpp"
 
 /// Volumes, work and memory of tiles against formulas written out here.
 namespace isoscale::workloads {
@@ -146,12 +136,11 @@ TEST(Tiles, NarrowTypesAddTapsInAWideTile) {
   EXPECT_EQ(peak(program::Role::gradient), e.kernels());
   EXPECT_EQ(peak(program::Role::workspace), e.h * e.w * e.b * e.c * 4);  // the tile in f32
   EXPECT_EQ(sent_in(facts, program::OpKind::exchange, mesh::Axis::cp), e.rows_of_one_side());
-  const int roundings = count_ops(set.of(0), [&](const program::Op& op) {
-    const auto* const cast = std::get_if<program::Cast>(&op.payload);
-    return cast != nullptr &&
-           set.of(0).buffers[cast->dst.slice.buffer].dtype == program::DType::bf16;
-  });
-  EXPECT_EQ(roundings, static_cast<int>(e.passes()));  // one a layer, not one a tap
+  std::uint64_t roundings = 0;
+  for (const auto& [op, cast] : all_of<program::Cast>(set.of(0))) {
+    roundings += set.of(0).buffers[cast->dst.slice.buffer].dtype == program::DType::bf16 ? 1 : 0;
+  }
+  EXPECT_EQ(roundings, e.passes());  // one a layer, not one a tap
 }
 
 TEST(Tiles, WeakScalingKeepsTheTileStrongScalingTheImage) {
@@ -174,9 +163,8 @@ TEST(Tiles, NaturalGridsAreTheMostSquare) {
     mesh::Request request = tiles().natural_mesh(ranks);
     grids.emplace_back(request[mesh::Axis::cp], request[mesh::Axis::tp]);
   }
-  using testing::Pair;
-  EXPECT_THAT(grids, testing::ElementsAre(Pair(1, 1), Pair(2, 1), Pair(7, 1), Pair(4, 2),
-                                          Pair(4, 3), Pair(8, 8)));
+  EXPECT_THAT(grids,
+              ElementsAre(Pair(1, 1), Pair(2, 1), Pair(7, 1), Pair(4, 2), Pair(4, 3), Pair(8, 8)));
 }
 
 TEST(Tiles, OverlapPutsEveryHaloUnderProducts) {

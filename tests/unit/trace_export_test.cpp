@@ -2,10 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/traces/trace_export.hpp"
 
-#include <limits>
-#include <optional>
-#include <set>
-
 #include "analysis/breakdown/traced_steps.hpp"
 #include "reported.hpp"
 #include "run_samples.hpp"
@@ -210,7 +206,7 @@ TEST(TraceEvents, TextThatIsNoUtf8StaysJson) {
   results::PointData point = two_stages();
   point.workload = "a\xff\n";
   const json name = of_kind(exported({point}).events, "M").at(0).at("args").at("name");
-  EXPECT_THAT(name.get<std::string>(), testing::StartsWith("a\ufffd\n tiny on 2"));
+  EXPECT_THAT(name.get<std::string>(), StartsWith("a\ufffd\n tiny on 2"));
 }
 
 TEST(Messages, PairInOrderPerDirection) {
@@ -222,7 +218,7 @@ TEST(Messages, PairInOrderPerDirection) {
   breakdown::TraceOfRank traces{&point.traces[0].ranks[0], &point.traces[0].ranks[1]};
   // With two stages, one step forward is one step back: classes differ by their sign all the same.
   EXPECT_THAT(breakdown::messages(point.outline, traces),
-              testing::UnorderedElementsAre(
+              UnorderedElementsAre(
                   breakdown::Message{.sender = 0, .receiver = 1, .send = 0, .receive = 0},
                   breakdown::Message{.sender = 0, .receiver = 1, .send = 2, .receive = 1},
                   breakdown::Message{.sender = 1, .receiver = 0, .send = 2, .receive = 3}));

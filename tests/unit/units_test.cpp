@@ -1,15 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <stdexcept>
-#include <string>
-#include <type_traits>
-#include <vector>
 
 #include "units/quantity.hpp"
 #include "units/text.hpp"
@@ -18,25 +9,15 @@
 namespace isoscale::units {
 namespace {
 
-using testing::AllOf;
-using testing::DoubleEq;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-using testing::Pointwise;
-
-/// Returns what `call` makes of each of the values.
-template <class Value>
-auto each(const auto& call, const std::vector<Value>& values) {
-  std::vector<decltype(call(values.front()))> results;
-  for (const Value& value : values) results.push_back(call(value));
-  return results;
-}
 std::vector<std::uint64_t> bytes_of(const std::vector<std::string>& texts) {
-  return each([](const std::string& text) { return parse_bytes(text).value(); }, texts);
+  return mapped(texts, [](const std::string& text) { return parse_bytes(text).value(); });
+}
+template <class Given = double>
+auto each(const auto& call, const std::vector<Given>& values) {
+  return mapped(values, call);
 }
 std::vector<double> seconds_of(const std::vector<std::string>& texts) {
-  return each([](const std::string& text) { return parse_seconds(text).value(); }, texts);
+  return mapped(texts, [](const std::string& text) { return parse_seconds(text).value(); });
 }
 
 std::string refusal(const auto& parse, std::string_view text) {
@@ -68,9 +49,9 @@ TEST(Quantity, ConvertsTimesWhichSaturateBeyondNanoseconds) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   const auto nanoseconds = [](double seconds) { return to_nanoseconds(Seconds{seconds}).value(); };
   EXPECT_DOUBLE_EQ(to_seconds(Nanoseconds{2'500'000'000}).value(), 2.5);
-  EXPECT_THAT(each<double>(nanoseconds, {1.5e-6, 0.6e-9, -0.6e-9, 9e9, std::nan("")}),
+  EXPECT_THAT(each(nanoseconds, {1.5e-6, 0.6e-9, -0.6e-9, 9e9, std::nan("")}),
               ElementsAre(1500, 1, -1, 9'000'000'000'000'000'000, 0));
-  EXPECT_THAT(each<double>(nanoseconds, {1e30, infinite, 0x1p63 * 1e-9, -1e30, -infinite}),
+  EXPECT_THAT(each(nanoseconds, {1e30, infinite, 0x1p63 * 1e-9, -1e30, -infinite}),
               ElementsAre(most, most, most, least, least));
 }
 
@@ -182,9 +163,9 @@ TEST(Format, OfBytesUsesBinaryUnitsWithThreeDigitsThatAreReadBack) {
 
 TEST(Format, OfSecondsPicksTheUnitAndAtMostFourDigits) {
   const auto text = [](double seconds) { return format(Seconds{seconds}); };
-  EXPECT_THAT(each<double>(text, {0, 12.3e-3, 12.3456e-3, 1.0, 0.99996, 10e-6, 59e-9}),
+  EXPECT_THAT(each(text, {0, 12.3e-3, 12.3456e-3, 1.0, 0.99996, 10e-6, 59e-9}),
               ElementsAre("0 s", "12.3 ms", "12.35 ms", "1 s", "1 s", "10 us", "59 ns"));
-  EXPECT_THAT(each<double>(text, {0.25e-9, 90.5, 1500, 7200, -0.5, HUGE_VAL}),
+  EXPECT_THAT(each(text, {0.25e-9, 90.5, 1500, 7200, -0.5, HUGE_VAL}),
               ElementsAre("0.25 ns", "90.5 s", "25 min", "2 h", "-500 ms", "inf s"));
   EXPECT_EQ(text(std::numeric_limits<double>::max()).substr(0, 4), "4993");
 }
@@ -193,24 +174,24 @@ TEST(Format, OfRatesUsesPrefixesOfTen) {
   const auto flops = [](double work) { return format(Flops{work}); };
   const auto bandwidth = [](double speed) { return format(BytesPerSecond{speed}); };
   const auto speed = [](double flops) { return format(FlopsPerSecond{flops}); };
-  EXPECT_THAT(each<double>(flops, {3.2e9, 0}), ElementsAre("3.2 GFLOP", "0 FLOP"));
-  EXPECT_THAT(each<double>(bandwidth, {12.34e9, 999.9e6, 5300}),
+  EXPECT_THAT(each(flops, {3.2e9, 0}), ElementsAre("3.2 GFLOP", "0 FLOP"));
+  EXPECT_THAT(each(bandwidth, {12.34e9, 999.9e6, 5300}),
               ElementsAre("12.3 GB/s", "1 GB/s", "5.3 kB/s"));
-  EXPECT_THAT(each<double>(speed, {165e9, 1.979e15, std::nan("")}),
+  EXPECT_THAT(each(speed, {165e9, 1.979e15, std::nan("")}),
               ElementsAre("165 GFLOP/s", "1.98 PFLOP/s", "nan FLOP/s"));
 }
 
 TEST(Format, OfCountsPutsThePrefixBesideTheNumber) {
   const auto text = [](double count) { return format_count(count, "steps/s"); };
-  EXPECT_THAT(each<double>(text, {12345, 123, 0.5, 0}),
+  EXPECT_THAT(each(text, {12345, 123, 0.5, 0}),
               ElementsAre("12.3 k steps/s", "123 steps/s", "0.5 steps/s", "0 steps/s"));
-  EXPECT_THAT(each<double>(text, {999.6, -2.5e6, 1.5e22}),
+  EXPECT_THAT(each(text, {999.6, -2.5e6, 1.5e22}),
               ElementsAre("1 k steps/s", "-2.5 M steps/s", "15000 E steps/s"));
 }
 
 TEST(Format, OfPercentRoundsAndNeverShowsMinusZero) {
   const auto text = [](double ratio) { return format_percent(ratio); };
-  EXPECT_THAT(each<double>(text, {0.123, 1.0, -0.0001, -0.05}),
+  EXPECT_THAT(each(text, {0.123, 1.0, -0.0001, -0.05}),
               ElementsAre("12.3%", "100.0%", "0.0%", "-5.0%"));
   EXPECT_EQ(format_percent(0.98765, 2), "98.77%");
   EXPECT_EQ(format_percent(0.98765, 0), "99%");

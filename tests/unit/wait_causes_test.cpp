@@ -207,9 +207,8 @@ double truth(const Compute& compute, double (*value)(const std::vector<double>& 
   double sum = 0;
   for (int number = 0; number < traced_steps; ++number) {
     for (int layer = 0; layer < layers; ++layer) {
-      std::vector<double> of_rank;
-      for (int rank = 0; rank < ranks; ++rank) of_rank.push_back(compute(number, rank, layer));
-      sum += value(of_rank);
+      sum += value(mapped(std::views::iota(0, ranks),
+                          [&](int rank) -> double { return compute(number, rank, layer); }));
     }
   }
   return sum / traced_steps * 1e-9;

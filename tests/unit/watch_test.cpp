@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
-#include <random>
 #include <thread>
 
 #include "base/text.hpp"
@@ -117,8 +115,7 @@ TEST(RankState, GoesThroughALetter) {
   state.failure = "a \"quoted\" line\n\xff";
   state.still = 1.5;
   const auto read = watch::state_from_json(watch::to_json(state));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->rank, 3);
+  EXPECT_EQ(read.value().rank, 3);
   EXPECT_EQ(read->still, 1.5);
   ASSERT_EQ(read->at.size(), 1);
   EXPECT_EQ(read->at[0].meets[0].call, (watch::CallNumber{.play = 2, .number = 9}));
@@ -169,22 +166,19 @@ class CallsMade : public testing::Test {
 };
 
 TEST_F(CallsMade, AreCountedByCommunicator) {
-  struct Case {
-    executor::Whereabouts at;
-    std::uint32_t along_tp, along_dp;
-    std::size_t places;  ///< where the rank is
-  };
-  for (const Case& is : {Case{{.plays = 3, .playing = true, .begun = {3, 2}}, 2, 1, 2},
-                         Case{{.plays = 3, .playing = true}, 0, 0, 0},  // the play tells nothing
-                         Case{{.plays = 3, .playing = false, .begun = {0, 2}}, 2, 1, 0},
-                         Case{{}, 0, 0, 0},  // before the first play
-                         // In program order on one lane.
-                         Case{{.plays = 1, .playing = true, .begun = {1}}, 1, 0, 1}}) {
-    const watch::RankState state = described(is.at);
-    EXPECT_EQ(calls_on(state, "tp on compute, ranks 4-5"), is.along_tp);
-    EXPECT_EQ(calls_on(state, "dp on dp, ranks 5, 7"), is.along_dp);
-    EXPECT_EQ(state.at.size(), is.places);
-    if (is.along_tp + is.along_dp == 0) {
+  using At = executor::Whereabouts;
+  for (const auto& [at, along_tp, along_dp, places] :
+       {std::tuple{At{.plays = 3, .playing = true, .begun = {3, 2}}, 2U, 1U, 2U},
+        {At{.plays = 3, .playing = true}, 0U, 0U, 0U},  // the play tells nothing
+        {At{.plays = 3, .playing = false, .begun = {0, 2}}, 2U, 1U, 0U},
+        {At{}, 0U, 0U, 0U},  // before the first play
+        // In program order on one lane.
+        {At{.plays = 1, .playing = true, .begun = {1}}, 1U, 0U, 1U}}) {
+    const watch::RankState state = described(at);
+    EXPECT_EQ(calls_on(state, "tp on compute, ranks 4-5"), along_tp);
+    EXPECT_EQ(calls_on(state, "dp on dp, ranks 5, 7"), along_dp);
+    EXPECT_THAT(state.at, SizeIs(places));
+    if (along_tp + along_dp == 0) {
       EXPECT_THAT(state.arrivals, IsEmpty());
     }
   }

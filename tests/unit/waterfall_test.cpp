@@ -86,8 +86,8 @@ TEST(Waterfall, LeadsFromIdealToMeasured) {
       {"uneven steps", 0.01},
       {"untraced", (4.25 - 4.31) - (10 - 10.5) / 4}};
   expect_lost(found, wanted);
-  ASSERT_EQ(found.lost.size(), wanted.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(found.lost[i].cause, wanted[i].first);
+  EXPECT_EQ(mapped(found.lost, &efficiency::LostTime::cause),
+            mapped(wanted, [](const auto& cause) { return cause.first; }));
 }
 
 TEST(Waterfall, ExplainsNothingWhereTracedStepsDifferByMoreThanATenth) {
@@ -171,23 +171,14 @@ std::vector<render::TitledTable> tables_of(std::vector<results::PointData> point
   const results::RunData run = samples::run(std::move(points));
   const RunReport report = make_report(run, "a.h5", {});
   EXPECT_EQ(report.curves.size(), 1U);
-  std::vector<render::TitledTable> tables;
-  for (const auto& table : render::strategy_tables(report.curves.front())) {
-    tables.push_back(as_text(table));
-  }
-  return tables;
+  return mapped(render::strategy_tables(report.curves.front()),
+                [](const auto& table) { return as_text(table); });
 }
 
-std::vector<std::vector<std::string>> rows_of(const render::TitledTable& table) {
-  std::vector<std::vector<std::string>> rows;
-  for (const render::Row& row : table.rows) rows.push_back(row.cells);
-  return rows;
-}
+auto rows_of(const render::TitledTable& table) { return mapped(table.rows, &render::Row::cells); }
 
-std::vector<std::string> headings_of(const render::TitledTable& table) {
-  std::vector<std::string> headings;
-  for (const auto& column : table.columns) headings.push_back(column.heading);
-  return headings;
+auto headings_of(const render::TitledTable& table) {
+  return mapped(table.columns, [](const auto& column) { return column.heading; });
 }
 
 /// A GEMM of so many thousandths of a step, and the rest of it a reduction.
