@@ -37,8 +37,9 @@ simulate::Software read_software(SheetSection& top) {
   }
   if (auto host = top.section("host")) {
     result.host_op = host->number("op", seconds);
+    result.host_bucket = host->number_or_0("bucket", seconds);
     result.host_step = host->number_or_0("step", seconds);
-    result.host = of_kinds(*host, seconds, {"op", "step"});
+    result.host = of_kinds(*host, seconds, {"op", "bucket", "step"});
   }
   if (auto options = top.section("options")) {
     for (const std::string& key : options->keys()) {
@@ -60,7 +61,8 @@ void generalise(SheetKey& key) {
     key = {.key = "traffic.KIND", .meaning = "times the bytes of its operands"};
   } else if (key.key.starts_with("options.")) {
     key = {.key = "options.KEY", .meaning = key.meaning};
-  } else if (key.key.starts_with("host.") && key.key != "host.op" && key.key != "host.step") {
+  } else if (key.key.starts_with("host.") && key.key != "host.op" && key.key != "host.bucket" &&
+             key.key != "host.step") {
     key = {.key = "host.KIND", .meaning = "seconds in which the host launches an op of this kind"};
   }
 }

@@ -272,6 +272,9 @@ struct Software {
   /// such a pass takes the longer of host time and device time.
   double host_op = 0;
   std::vector<OfKind> host{};
+  /// Seconds that the host needs to gather or to reduce one bucket of sharded states in the pass of
+  /// a microbatch, such as hooks, and copies into the bucket and out of it.
+  double host_bucket = 0;
   double host_step = 0;  ///< seconds of a step in which the device only waits for the host
   /// Options of workloads, key and value, that this software uses unless the user sets them.
   std::vector<std::pair<std::string, std::string>> options{};

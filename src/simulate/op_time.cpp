@@ -307,9 +307,22 @@ bool is_hidden(const program::Op& op) {
          program::kind_of(op.payload) == program::OpKind::all_reduce;
 }
 
+using PassKey = std::pair<program::Phase, std::int32_t>;  // phase and microbatch
+
+/// Returns the pass in which the host gathers or reduces a bucket of sharded states; absent for any
+/// other op.
+std::optional<PassKey> pass_of_bucket(const program::Op& op) {
+  const program::OpKind kind = program::kind_of(op.payload);
+  const bool is_of_bucket =
+      kind == program::OpKind::all_gather || kind == program::OpKind::reduce_scatter;
+  if (!is_of_bucket || is_inside_pass(op) || op.place.microbatch < 0) return std::nullopt;
+  const bool is_reduction = op.place.phase == program::Phase::gradient_reduction;
+  return PassKey{is_reduction ? program::Phase::backward : op.place.phase, op.place.microbatch};
+}
+
 /// If the host launches the ops of a pass more slowly than the device executes them, makes the ops
-/// longer so that the pass takes as long as the host needs. Hidden ops take host time too but do
-/// not make a pass longer, so their share is distributed over the other ops.
+/// longer so that the pass takes as long as the host needs. Hidden ops and buckets of states take
+/// host time too but do not make a pass longer, so their share is distributed over the other ops.
 void add_host_time(const Software& software, const program::Program& source,
                    std::vector<double>& seconds) {
   const auto host_of = [&](const program::Op& op) {
@@ -317,13 +330,17 @@ void add_host_time(const Software& software, const program::Program& source,
   };
   struct Pass {
     double host = 0, device = 0;
-    double hidden = 0;  ///< part of `host` that is for hidden ops
+    double hidden = 0;  ///< part of `host` that is for hidden ops and buckets
   };
   const auto pass_of = [](const program::Op& op) {
-    return std::pair{op.place.phase, op.place.microbatch};
+    return PassKey{op.place.phase, op.place.microbatch};
   };
-  std::map<std::pair<program::Phase, std::int32_t>, Pass> passes;
+  std::map<PassKey, Pass> passes;
   for (std::size_t i = 0; i < source.ops.size(); ++i) {
+    if (const std::optional<PassKey> key = pass_of_bucket(source.ops[i])) {
+      passes[*key].host += software.host_bucket;
+      passes[*key].hidden += software.host_bucket;
+    }
     Pass& pass = passes[pass_of(source.ops[i])];
     if (!is_inside_pass(source.ops[i])) continue;
     pass.host += host_of(source.ops[i]);

@@ -54,6 +54,22 @@ inline std::vector<workloads::Options> option_sets() {
           {{"optimizer", "adam"}, {"vocabulary", "on"}}};
 }
 
+/// Requests in fp8 whose rows travel over tp in parts, each of which is cast when it arrives.
+inline std::vector<workloads::Request> fp8_rows(int ranks) {
+  std::vector<workloads::Request> requests;
+  for (const char* const options :
+       {"sequence_parallel=on ring=on", "sequence_parallel=on chunks=2", "chunks=4"}) {
+    for (const char* const weights : {"zero=0", "offload=weights"}) {
+      workloads::Options all = workloads::options_of(options);
+      all.merge(workloads::options_of(weights));
+      all.merge(workloads::options_of("microbatch=16"));
+      const auto request = request_of({.tp = ranks}, Precision::fp8, std::move(all));
+      if (request) requests.push_back(*request);
+    }
+  }
+  return requests;
+}
+
 /// Collective.
 inline void expect_equal_to_one_rank(const comm::Communicator& world, executor::Executor& executor,
                                      const workloads::Request& request) {

@@ -242,6 +242,18 @@ TEST_P(Twins, OfEveryMeshAndPrecision) {
   EXPECT_EQ(machine().memory.damaged(), 0);
 }
 
+TEST_P(Twins, OfFp8RowsThatTravelInParts) {
+  const Gpus gpus;
+  const auto executor = gpus.executor(GetParam());
+  std::size_t turn = 0;
+  for (const workloads::Request& request : gpu_twins::fp8_rows(gpus.world.size())) {
+    machine().settings = healthy(gpus.world, turn++);
+    gpu_twins::expect_equal_to_one_rank(gpus.world, *executor, request);
+  }
+  EXPECT_EQ(turn, gpus.world.size() == 8 ? 0U : 6U);  // tp=8 leaves too little for fp8
+  EXPECT_EQ(machine().memory.damaged(), 0);
+}
+
 TEST(Twin, GivesBackAllItTook) {
   const Gpus gpus;
   const Alive before = machine().alive;

@@ -37,6 +37,16 @@ TEST_P(Twins, OfEveryMeshAndPrecisionOfTheChip) {
   EXPECT_GT(played, 0U);
 }
 
+TEST_P(Twins, OfFp8RowsThatTravelInParts) {
+  const comm::Communicator world = comm::Communicator::world();
+  const auto cuda = make_executor(world, GetParam());
+  const std::vector<Precision>& able = cuda->describe().precisions;
+  if (std::ranges::find(able, Precision::fp8) == able.end()) GTEST_SKIP() << "no fp8";
+  for (const workloads::Request& request : gpu_twins::fp8_rows(world.size())) {
+    gpu_twins::expect_equal_to_one_rank(world, *cuda, request);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Plays, Twins, testing::Values(settings::Graph::off, settings::Graph::on),
                          [](const auto& one) {
                            return one.param == settings::Graph::on ? "graph" : "plain";

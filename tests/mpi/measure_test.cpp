@@ -8,6 +8,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "executor/host/host.hpp"
 #include "runner/measure/measure_steps.hpp"
@@ -19,10 +23,13 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Data-parallel training on all ranks of a communicator, its setup played.
+/// Training on all ranks of a communicator, its setup played; data-parallel if no programs are
+/// given.
 struct Ready {
   explicit Ready(const comm::Communicator& point)
-      : set(small_request_on("dp", {.dp = point.size()}).second),
+      : Ready(point, small_request_on("dp", {.dp = point.size()}).second) {}
+  Ready(const comm::Communicator& point, program::ProgramSet programs)
+      : set(std::move(programs)),
         executor(executor::make_host_executor({.streams = executor::HostStreams::folded})),
         session(executor->prepare(set, point)) {
     session->play({.section = program::Section::setup});
@@ -230,6 +237,61 @@ TEST(Weights, ThatDifferInOneBitAreFound) {
         verdict_after(world, flip, bit % 2 == 0 ? Where::inside : Where::at_the_end);
     EXPECT_FALSE(verdict.ok) << "bit " << bit;
     EXPECT_THAT(verdict.detail, testing::AnyOf(HasSubstr("replicas differ"), HasSubstr("finite")));
+  }
+}
+
+/// Errors planted in training whose states are sharded over ep, with a copy for each rank of dp.
+enum class Planted : std::uint8_t {
+  nothing,
+  gradients_not_summed,  ///< the copies do not add up their gradients
+  weights_not_gathered,  ///< ranks that share states do not send each other what they updated
+};
+
+program::ProgramSet sharded(const std::string& options, const mesh::Shape& mesh, Planted error) {
+  constexpr mesh::AxisSet nobody_else = mesh::Axis::cp;
+  workloads::Request base = small_request();
+  base.options.merge(workloads::options_of(options));
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  program::ProgramSet set = hybrid.build(hybrid.scale(base, mesh, workloads::Scaling::strong));
+  int changed = 0;
+  for (program::RankProgram& program : set.programs) {
+    for (program::Op& op : program.step().ops) {
+      auto* const collective = std::get_if<program::Collective>(&op.payload);
+      if (collective == nullptr) continue;
+      if (error == Planted::gradients_not_summed &&
+          collective->kind == program::CollectiveKind::all_reduce) {
+        collective->axes = nobody_else;
+        ++changed;
+      }
+      if (error == Planted::weights_not_gathered &&
+          collective->kind == program::CollectiveKind::all_gather) {
+        *collective = {.kind = program::CollectiveKind::barrier, .axes = nobody_else};
+        ++changed;
+      }
+    }
+  }
+  EXPECT_EQ(changed > 0, error != Planted::nothing) << options << ": nowhere to plant it";
+  return set;
+}
+
+/// With zero=1|2 all ranks have all weights; with zero=3 those along dp have the same part.
+TEST(Weights, OfHybridShardingAreComparedAlongDpAndEp) {
+  const auto world = comm::Communicator::world();
+  const mesh::Shape mesh{.ep = 2, .dp = world.size() / 2};
+  for (const std::string options : {"zero=1", "zero=2", "zero=3"}) {
+    std::vector<Planted> planted{Planted::nothing};
+    if (mesh.dp > 1) planted.push_back(Planted::gradients_not_summed);
+    if (options != "zero=3") planted.push_back(Planted::weights_not_gathered);
+    for (const Planted error : planted) {
+      const Ready ready{world, sharded(options, mesh, error)};
+      ready.session->play({.section = program::Section::step});
+      const measure::Verdict verdict = ready.weights(world);
+      EXPECT_EQ(verdict.ok, error == Planted::nothing) << options << ": " << verdict.detail;
+      EXPECT_THAT(verdict.detail, HasSubstr(error != Planted::nothing ? "weights of replicas differ"
+                                            : options == "zero=3"     ? "and dp replicas"
+                                                                      : "and dp and ep replicas"))
+          << options;
+    }
   }
 }
 

@@ -125,6 +125,7 @@ class RandomRequests {
     }
     mesh::Shape mesh = mesh_of(ranks, axes);
     base.options["async_reduce"] = other_random_() % 2 == 0 ? "on" : "off";
+    base.options["reduces_in_flight"] = std::to_string(other_random_() % 3);
     const auto zero = base.options.find("zero");
     if (zero != base.options.end() && zero->second != "0" && other_random_() % 2 == 0) {
       mesh.ep = mesh.dp % 2 == 0 ? 2 : mesh.dp;  // with or without a copy of the states along dp

@@ -126,6 +126,7 @@ struct Sizes {
   int tp = 1, microbatch = 1;
   std::string recompute = "none";
   std::string async_reduce = "off";
+  std::string gather_bucket{};  ///< not empty: the states are sharded over two replicas
 };
 constexpr int hidden = 1024, sequence = 512, layers = 2, vocabulary = 4096;
 
@@ -139,8 +140,14 @@ double seconds_of(const Machine& machine, const Sizes& sizes, const Select& is_m
                              .options = workloads::options_of("vocabulary=on elementwise=on")};
   request.options["recompute"] = sizes.recompute;
   request.options["async_reduce"] = sizes.async_reduce;
-  request.options["batch"] = request.options["microbatch"] = std::to_string(sizes.microbatch);
-  const program::ProgramSet set = workloads::strong(request, {.tp = sizes.tp});
+  request.options["microbatch"] = std::to_string(sizes.microbatch);
+  mesh::Shape mesh{.tp = sizes.tp};
+  if (!sizes.gather_bucket.empty()) {
+    mesh.dp = 2;
+    request.options.insert({{"zero", "3"}, {"gather_bucket", sizes.gather_bucket}});
+  }
+  request.options["batch"] = std::to_string(sizes.microbatch * mesh.dp);
+  const program::ProgramSet set = workloads::strong(request, mesh);
   const Layout layout = packed(set.mesh.size(), 8);
   Places places{set.mesh, layout};
   const std::vector<units::Nanoseconds> times = op_times(machine, set.programs[0], places, 0);
@@ -215,6 +222,25 @@ TEST(SoftwareTime, HiddenSumsDoNotShortenWhatTheHostNeeds) {
     });
   };
   EXPECT_NEAR(backward("on") / backward("off"), 1, 1e-6);
+}
+
+/// Per-tensor gathers keep the host busy: with buckets of a byte each tensor is a bucket. Backward
+/// reduces each of them as well.
+TEST(SoftwareTime, EachGatheredAndEachReducedBucketTakesHostTime) {
+  constexpr double bucket = 1e-2;
+  constexpr int tensors = 4 * layers + 1;  // and the vocabulary's
+  const Machine machine =
+      machine_with({.name = "software", .host_op = 1e-3, .host_bucket = bucket});
+  const auto seconds = [&](const std::string& gather_bucket, program::Phase phase) {
+    return seconds_of(machine, {.gather_bucket = gather_bucket}, [&](const program::Op& op) {
+      return op.stream == 0 && op.place.phase == phase;
+    });
+  };
+  for (const auto& [phase, times] :
+       {std::pair{program::Phase::forward, 1}, std::pair{program::Phase::backward, 2}}) {
+    const double longer = seconds("1B", phase) - seconds("1GiB", phase);
+    EXPECT_NEAR(longer, times * (tensors - 1) * bucket, 1e-6);
+  }
 }
 
 TEST(SoftwareTime, AnAttentionKernelThatTheMachineLacksIsRefused) {

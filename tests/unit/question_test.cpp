@@ -507,6 +507,7 @@ spread = 0.2
 softmax = 2
 [host]
 op = 9e-5
+bucket = 2e-4
 step = 0.01
 gemm = 2e-5
 [options]
@@ -521,6 +522,7 @@ TEST(SoftwareFile, ReadsEveryNumber) {
   EXPECT_EQ(software.spread, 0.2);
   EXPECT_EQ(software.traffic, (std::vector<simulate::OfKind>{{program::OpKind::softmax, 2}}));
   EXPECT_EQ(software.host_op, 9e-5);
+  EXPECT_EQ(software.host_bucket, 2e-4);
   EXPECT_EQ(software.host_step, 0.01);
   EXPECT_EQ(software.host, (std::vector<simulate::OfKind>{{program::OpKind::gemm, 2e-5}}));
   EXPECT_THAT(software.options, ElementsAre(std::pair{"zero", "1"}));
@@ -536,7 +538,7 @@ TEST(SoftwareFile, RefusesWithLineKeyAndReason) {
   expect("spread = 0.2\n", "", {"spread", "missing"});
   expect("softmax = 2", "softmx = 2", {"p.toml:7", "softmx", "softmax"});
   expect("op = 9e-5", "op = 90", {"p.toml:9", "host.op", "90"});
-  expect("zero = \"1\"", "zero = 1", {"p.toml:13", "options.zero", "must be a string"});
+  expect("zero = \"1\"", "zero = 1", {"p.toml:14", "options.zero", "must be a string"});
   expect("spread", "spred", {"spread", "missing"});
   EXPECT_THAT(testing_support::refusal([] { (void)predict::load_software("nemo"); }),
               HasSubstr("nemo-2025"));
@@ -559,9 +561,9 @@ TEST(SoftwareFile, EveryProfileOfOursIsReadAndListed) {
   }
   EXPECT_EQ(names.size(), 5U);
   EXPECT_THAT(mapped(predict::software_keys(), &predict::SheetKey::key),
-              ElementsAre("accumulate", "attention", "host", "host.KIND", "host.op", "host.step",
-                          "logit_bytes", "most_ranks", "name", "options", "options.KEY", "source",
-                          "spread", "traffic", "traffic.KIND"));
+              ElementsAre("accumulate", "attention", "host", "host.KIND", "host.bucket", "host.op",
+                          "host.step", "logit_bytes", "most_ranks", "name", "options",
+                          "options.KEY", "source", "spread", "traffic", "traffic.KIND"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "program/check.hpp"
 #include "program/operands.hpp"
 #include "stack_samples.hpp"
+#include "tests/support/unit_costs.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::workloads {
@@ -317,6 +318,40 @@ TEST(ZeroTest, KeepsAsManyGatheredBucketsAsArePrefetched) {
     EXPECT_EQ(count_buffers(set.of(0), program::DType::bf16, psi / layers), prefetch + 1);
     EXPECT_EQ(count_buffers(set.of(0), program::DType::f32, psi / layers), 2U);
   }
+}
+
+/// Reductions take longer than the backward pass of a layer, but not longer than both passes. If
+/// there is room for all buckets of a microbatch, the next forward pass hides them.
+TEST(ZeroTest, BackwardFillsAsManyBucketsMoreAsMayBeInFlight) {
+  constexpr int m = 3;
+  constexpr std::int64_t each = 10;
+  constexpr double reduction = each * 4.0 * psi / layers;
+  const auto moves = [](OpKind kind) { return kind == OpKind::reduce_scatter; };
+  for (const char* zero : {"2", "3"}) {
+    std::vector<double> times;
+    for (const char* in_flight : {"0", "1", "2", "3", "1000"}) {
+      const Options options{{"zero", zero}, {"reduces_in_flight", in_flight}};
+      const program::ProgramSet set = weak(states(options, m), {.dp = 2});
+      const auto buffers = std::min<std::size_t>(std::stoul(in_flight) + 1, layers * m);
+      const std::size_t gathered = zero[0] == '3' ? 2 : 0;  // f32 too
+      EXPECT_EQ(count_buffers(set.of(0), program::DType::f32, psi / layers), buffers + gathered);
+      times.push_back(simulate::step_time(set, program::Folding::as_streamed, moves, each));
+      const double flop = flop_of(set), backward = flop_in(set, program::Phase::backward);
+      const double of_layer = backward / (m * layers);
+      ASSERT_GT(reduction, of_layer);
+      ASSERT_LT(reduction, flop / (m * layers));
+      if (buffers >= layers) {
+        EXPECT_DOUBLE_EQ(times.back(), flop + layers * reduction - (layers - 1) * of_layer);
+      }
+    }
+    EXPECT_GT(times[0], times[1]) << zero;
+    EXPECT_GT(times[1], times[2]) << zero;
+    EXPECT_GE(times[2], times[3]) << zero;
+  }
+  const auto set = [](const Options& options) {
+    return weak(states(options, m), {.dp = 2}).of(0).step().ops.size();
+  };
+  EXPECT_EQ(set("zero=1 reduces_in_flight=0"_options), set("zero=1"_options));
 }
 
 TEST(ZeroTest, BucketsArePaddedToEqualParts) {

@@ -4,8 +4,8 @@
 // Rows over tp and the sequence over cp: bytes, FLOP, memory and overlap are those of their
 // formulas.
 
-#include "program/match_table.hpp"
-#include "simulate/simulate.hpp"
+#include "program/check.hpp"
+#include "program/op.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 
@@ -14,6 +14,7 @@ namespace {
 
 using mesh::Axis;
 using program::OpKind;
+using simulate::step_time;
 
 constexpr double row_b = 2, row_s = 64, row_h = 16, row_ffn = 64;
 constexpr double row_heads = 8, row_kv_heads = 4, row_d = 2, row_element = 4;
@@ -93,27 +94,6 @@ TEST(ContextParallel, GrowsTheSequenceUnderWeakScalingAndCountsTheWork) {
     EXPECT_DOUBLE_EQ(hybrid.work_per_step(request) / one,
                      mesh.size() * flop / (layers * m * layer_flop(row_s, row_s)));
   }
-}
-
-/// The time of one step in which a GEMM takes a nanosecond for each FLOP and what `moves` one for
-/// each byte that a rank sends or, folded, all that one after the other.
-double step_time(const program::ProgramSet& set,
-                 program::Folding folding = program::Folding::as_streamed,
-                 bool (*moves)(OpKind) = program::communicates) {
-  program::OutlineSet outline = program::outline(set, program::Section::step);
-  if (folding == program::Folding::folded) outline = simulate::folded(std::move(outline));
-  simulate::Costs costs = simulate::unit_costs(outline);
-  for (std::size_t t = 0; t < costs.tables.size(); ++t) {
-    for (std::size_t i = 0; i < costs.tables[t].size(); ++i) {
-      const program::OutlineOp& op = outline.outlines[t].ops[i];
-      if (!moves(op.kind)) continue;
-      costs.tables[t][i] = units::Nanoseconds{static_cast<std::int64_t>(op.bytes)};
-    }
-  }
-  const auto plays = simulate::simulate(outline, costs, {.plays = 1});
-  std::int64_t end = 0;
-  for (const auto& rank : plays[0].ranks) end = std::max(end, rank.end.value());
-  return static_cast<double>(end);
 }
 
 TEST(ContextParallel, HidesAllButTheLastBlockUnderTheGemmsOfTheBlocksThatAreThere) {
@@ -262,13 +242,108 @@ TEST(AsyncReduce, HidesTheSumsOfInputGradients) {
   EXPECT_EQ(moved("async_reduce=on"_options), moved({}));
 }
 
+/// Extents that fp8 can multiply on 4 ranks of tp.
+Request narrow_request(Precision precision, Options options) {
+  return request_of({.hidden = 64, .ffn = 128, .head_size = 16, .sequence = 64}, 2,
+                    std::move(options), precision);
+}
+
+/// Rows that arrive in parts are cast part by part, and rows that are there all at once are cast
+/// together. A weight gradient is the sum over the parts of what was gathered.
+TEST(Fp8Rows, AreCastAndMultipliedAsTheyArrive) {
+  constexpr int t = 4, layers = 4, m = 2, linears = 4;
+  struct Case {
+    Options options;
+    int arriving;  ///< parts in which a tensor arrives that is gathered
+    int leaving;   ///< parts in which a product leaves that is summed
+  };
+  for (const auto& [options, arriving, leaving] :
+       {Case{{}, 1, 1}, Case{"chunks=2"_options, 1, 2}, Case{rows(), 1, 1},
+        Case{rows("chunks=2"_options), 2, 2}, Case{rows("ring=on"_options), t, t}}) {
+    SCOPED_TRACE(testing::PrintToString(options));
+    const auto set = strong(narrow_request(Precision::fp8, options), {.tp = t});
+    const program::RankProgram& program = set.of(0);
+    int casts = 0, inputs = 0, gradients = 0, weight_gradients = 0;
+    std::map<program::BufferId, program::BufferId> scale_of;  // of each cast copy
+    for (const program::Op& op : program.step().ops) {
+      if (const auto* const cast = std::get_if<program::Cast>(&op.payload)) {
+        scale_of[cast->dst.slice.buffer] = cast->descale;
+        scale_of[cast->transposed.slice.buffer] = cast->descale;
+      }
+      const bool of_weight = op.place.microbatch < 0;
+      casts += program::kind_of(op.payload) == OpKind::cast && !of_weight ? 1 : 0;
+      const auto* const gemm = std::get_if<program::Gemm>(&op.payload);
+      if (gemm == nullptr || gemm->descale_a == program::no_buffer) continue;
+      EXPECT_EQ(gemm->m % 16 + gemm->n % 16 + gemm->k % 16, 0U);
+      EXPECT_EQ(gemm->descale_a, scale_of.at(gemm->a.slice.buffer));
+      EXPECT_EQ(gemm->descale_b, scale_of.at(gemm->b.slice.buffer));
+      const auto type = program.buffers[gemm->d.slice.buffer].dtype;
+      if (type == program::DType::f32) {
+        ++weight_gradients;
+      } else {
+        ++(op.place.phase == program::Phase::forward ? inputs : gradients);
+      }
+    }
+    // Of each pair, forward gathers X of the first GEMM, and backward dY of the second.
+    EXPECT_EQ(casts, 2 * layers * m * linears / 2 * (arriving + 1));
+    EXPECT_EQ(inputs, layers * m * linears / 2 * (arriving + leaving));
+    EXPECT_EQ(gradients, layers * m * linears / 2 * (arriving + leaving));
+    EXPECT_EQ(weight_gradients, layers * m * linears * arriving);
+    const auto wide = strong(narrow_request(Precision::bf16, options), {.tp = t});
+    EXPECT_EQ(flop_of(set), flop_of(wide));
+    for (const OpKind kind : {OpKind::all_reduce, OpKind::reduce_scatter}) {
+      EXPECT_EQ(sent(set, kind, Axis::tp), sent(wide, kind, Axis::tp));
+    }
+  }
+}
+
+/// A weight that moves is cast once for all parts of a pass.
+TEST(Fp8Rows, CastAMovingWeightOnceAPass) {
+  constexpr int layers = 4, m = 2, linears = 4;
+  for (const Options& options :
+       {rows(), rows("ring=on"_options), rows("chunks=2"_options), "chunks=2"_options}) {
+    for (const auto& [key, value] : {std::pair{"zero", "3"}, std::pair{"offload", "weights"}}) {
+      Request request = narrow_request(Precision::fp8, options);
+      request.options[key] = value;
+      const auto set = strong(request, {.tp = 2, .dp = 2});
+      program::check(set);
+      const program::RankProgram& program = set.of(0);
+      int weights = 0;
+      for (const program::Op& op : program.step().ops) {
+        const auto* const cast = std::get_if<program::Cast>(&op.payload);
+        if (cast == nullptr) continue;
+        // Activations are written in both forms.
+        const bool is_one_form = (cast->dst.slice.buffer == program::no_buffer) !=
+                                 (cast->transposed.slice.buffer == program::no_buffer);
+        weights += is_one_form ? 1 : 0;
+      }
+      EXPECT_EQ(weights, layers * m / 2 * linears * 2) << key << testing::PrintToString(options);
+    }
+  }
+}
+
+/// The parts hide as in other types: only the casts are not free.
+TEST(Fp8Rows, HideWhatTheyHideInOtherTypes) {
+  const auto exposes = [](Precision precision, const Options& options) {
+    const auto set = strong(narrow_request(precision, options), {.tp = 4});
+    return step_time(set) - flop_of(set);
+  };
+  for (const Precision precision : {Precision::bf16, Precision::fp8}) {
+    EXPECT_LT(exposes(precision, rows("ring=on"_options)), 0.5 * exposes(precision, rows()));
+    EXPECT_LT(exposes(precision, rows("chunks=4"_options)), 0.5 * exposes(precision, rows()));
+    EXPECT_LT(exposes(precision, "chunks=4"_options), 0.5 * exposes(precision, {}));
+  }
+}
+
 TEST(RowsRequire, NamesTheNumbersAndTheNearestThatWorks) {
   const mesh::Shape tp4{.tp = 4};
   const auto with = [](const Options& options) { return row_request(2, 4, options); };
-  Request narrow = with(rows("ring=on"_options));
-  narrow.precision = Precision::fp8;
-  narrow.model.hidden = narrow.model.ffn = 256;
-  narrow.model.head_size = 16;
+  // In fp8 a part of the rows has at least 16 of them.
+  const auto narrow = [](const Options& options) {
+    Request request = narrow_request(Precision::fp8, options);
+    request.model.sequence = 16;
+    return request;
+  };
   expect_refused({{with(rows("tp_output=gather"_options)), tp4, {"tp_output=reduce"}},
                   {with("chunks=2 tp_output=gather"_options), tp4, {"chunks=1"}},
                   {with("ring=on"_options), tp4, {"needs sequence_parallel=on"}},
@@ -278,7 +353,11 @@ TEST(RowsRequire, NamesTheNumbersAndTheNearestThatWorks) {
                   {with("chunks=100"_options), tp4, {"128 rows", "64 and 128"}},
                   {with(rows()), {.tp = 4, .cp = 32}, {"tp=4", "cp=32", "nearest tp"}},
                   {with({}), {.cp = 3}, {"2 and 4"}},
-                  {narrow, tp4, {"--dtype bf16"}}});
+                  {narrow(rows("ring=on"_options)), tp4, {"16 x 2 / 4 = 8", "ring=off"}},
+                  {narrow(rows("chunks=4"_options)), tp4, {"16 x 2 / 4 = 8", "fewer chunks"}},
+                  {narrow("chunks=4"_options), tp4, {"chunks = 16 x 2 / 4 = 8", "--dtype bf16"}},
+                  {narrow("chunks=3"_options), tp4, {"32 rows", "2 and 4"}},
+                  {narrow("chunks=2"_options), tp4, {}}});
 }
 
 TEST(RowsRequire, ALimitOfTheSequenceIsKnownToThePlan) {

@@ -177,15 +177,15 @@ constexpr long long most_chunks = 4;  // largest option `chunks` of a twin
 
 /// Returns a short sequence length for the twin (the small version of a request for verification).
 /// It has at least two positions for each part into which cp, sequence parallelism and chunks cut
-/// the sequence, and the part of each cp rank is a multiple of `unit`.
+/// the sequence, and the rows of each GEMM over tp are a multiple of `unit` positions.
 int small_sequence(const Request& request, int unit) {
   const stack::TrainingOptions options = stack::options_of(request);
-  const bool splits = options.sequence_parallel;
-  const int chunks = static_cast<int>(std::min(options.chunks, most_chunks));
-  const int parts =
-      request.mesh.cp * (splits ? request.mesh.tp : 1) * (request.mesh.tp > 1 ? chunks : 1);
+  const mesh::Shape& mesh = request.mesh;
+  const int chunks = mesh.tp > 1 ? static_cast<int>(std::min(options.chunks, most_chunks)) : 1;
+  const int parts = mesh.cp * (options.sequence_parallel ? mesh.tp : 1) * chunks;
   const int least = std::max(std::min(request.model.sequence, 8), parts > 1 ? 2 * parts : 1);
-  const int multiple = std::lcm(parts, unit * request.mesh.cp);
+  const int products = mesh.cp * (options.ring ? mesh.tp : chunks);
+  const int multiple = std::lcm(parts, unit * products);
   return (least + multiple - 1) / multiple * multiple;
 }
 
@@ -357,8 +357,8 @@ Request reference(const Request& twin) {
   one.precision = Precision::f64;
   const long long microbatches = stack::options_of(twin).microbatches;
   for (const char* key :
-       {"sequence_parallel", "chunks", "ring", "recompute", "zero", "prefetch", "offload",
-        "offload_memory", "expert_batch", "expert_placement", "transport"}) {
+       {"sequence_parallel", "chunks", "ring", "recompute", "zero", "prefetch", "reduces_in_flight",
+        "offload", "offload_memory", "expert_batch", "expert_placement", "transport"}) {
     one.options.erase(key);
   }
   one.options["microbatches"] = std::to_string(microbatches * twin.mesh.dp * twin.mesh.ep);

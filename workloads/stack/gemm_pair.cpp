@@ -12,38 +12,28 @@
 
 namespace isoscale::workloads::stack {
 
+Operand LayerWriter::all_rows(BufferId buffer, std::uint64_t columns) const {
+  return {.plain = dense(buffer, g_.tokens, columns), .rows = {.count = g_.tokens}};
+}
+
 void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out, int microbatch,
                                 InputCopy input_copy) {
   const Matrix y = dense(out, g_.tokens, linear.outputs);
-  if (!g_.sequence_parallel) {
-    return linear_.forward(linear, microbatch, dense(in, g_.tokens, g_.hidden), y, {}, input_copy);
-  }
   const GatheredRows x = rows_.gather(in);
-  if (linear.operands == Operands::cast) {
-    linear_.forward(linear, microbatch, dense(x.pieces.front().slice, g_.tokens, g_.hidden), y, {},
-                    input_copy);
-  } else {
-    for (const RowBlock& block : x.blocks) {
-      linear_.emit_rows(linear, linear_.forward_product(
-                                    linear, block.rows, dense(block.slice, block.rows, g_.hidden),
-                                    rows_of(y, block.first, block.rows, linear.outputs), {}));
-    }
+  for (const Operand& block : x.blocks) {
+    const auto& [first, count] = block.rows;
+    linear_.forward(linear, microbatch, block, block.rows, rows_of(y, first, count, linear.outputs),
+                    {}, input_copy);
   }
   rows_.release(x);
 }
 
 BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId residual,
                                      int microbatch, KeptFor output_for, InputCopy input_copy) {
-  const Matrix x = dense(in, g_.tokens, linear.inputs);
+  const Operand x = all_rows(in, linear.inputs);
   if (!g_.gathers()) {
-    const auto product = [&](std::uint64_t first, std::uint64_t rows, const Matrix& d,
-                             const Addend& addend) {
-      if (linear.operands == Operands::cast) {
-        linear_.forward(linear, microbatch, x, d, addend, input_copy);
-      } else {
-        const Matrix part = rows_of(x, first, rows, linear.inputs);
-        linear_.emit_rows(linear, linear_.forward_product(linear, rows, part, d, addend));
-      }
+    const auto product = [&](const RowRange& rows, const Matrix& d, const Addend& addend) {
+      linear_.forward(linear, microbatch, x, rows, d, addend, input_copy);
     };
     const RowSum sum = rows_.reduce(product, new_buffer(g_.activation(), output_for), residual);
     rows_.close(sum);
@@ -51,89 +41,57 @@ BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId
   }
   const std::uint64_t mine = linear.outputs;
   const BufferId part = new_buffer(g_.tokens * mine);
-  linear_.forward(
-      linear, microbatch, x, dense(part, g_.tokens, mine),
-      {.beta = 1,
-       .c = matrix(builder_.whole(residual),
-                   {.rows = g_.tokens, .columns = mine, .row_stride = g_.hidden, .tp_step = mine})},
-      input_copy);
+  linear_.forward(linear, microbatch, x, x.rows, dense(part, g_.tokens, mine),
+                  {.beta = 1, .c = own_columns(residual, mine)}, input_copy);
   return gather_columns(part, mine, output_for);
 }
 
 BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId in, BufferId d_out,
                                       int microbatch) {
-  if (g_.sequence_parallel && linear.operands == Operands::stored) {
-    return second_backward_by_rows(layer, linear, in, d_out, microbatch);
+  const bool is_cast = linear.operands == Operands::cast;
+  GatheredRows rows = rows_.gather(d_out);
+  if (g_.gathers()) {
+    rows.blocks.front().plain = own_columns(d_out, linear.outputs);
+    rows.pieces = rows.blocks;
   }
-  const LinearWriter::Operand gradient = second_gradient(linear, d_out);
   BufferId d_in = new_buffer(g_.tokens * linear.inputs);
-  linear_.input_gradient(linear, gradient, dense(d_in, g_.tokens, linear.inputs), {});
+  const Matrix dx = dense(d_in, g_.tokens, linear.inputs);
+  std::vector<Operand> gradients;
+  for (const Operand& block : rows.blocks) {
+    gradients.push_back(linear_.gradient(linear, block));
+    const bool are_all_cast = is_cast && gradients.size() == rows.blocks.size();
+    if (are_all_cast) rows_.release(rows);  // the GEMMs read the cast copies
+    linear_.input_gradient(linear, gradients.back(), block.rows,
+                           rows_of(dx, block.rows.first, block.rows.count, linear.inputs), {});
+  }
   if (g_.gathers()) {
     d_in = scatter_columns(d_in, linear.inputs / static_cast<std::uint64_t>(g_.tp));
   }
   after_weight_gradients(layer, microbatch, [=, this] {
-    weight_gradient(linear, in, gradient, microbatch);
-    linear_.release(gradient);
-  });
-  return d_in;
-}
-
-BufferId LayerWriter::second_backward_by_rows(int layer, const Linear& linear, BufferId in,
-                                              BufferId d_out, int microbatch) {
-  const GatheredRows gradient = rows_.gather(d_out);
-  const BufferId d_in = new_buffer(g_.tokens * linear.inputs);
-  const Matrix dx = dense(d_in, g_.tokens, linear.inputs);
-  for (const RowBlock& block : gradient.blocks) {
-    linear_.emit_rows(
-        linear,
-        linear_.input_product(linear, block.rows, dense(block.slice, block.rows, linear.outputs),
-                              rows_of(dx, block.first, block.rows, linear.inputs), {}));
-  }
-  after_weight_gradients(layer, microbatch, [=, this] {
-    const Matrix x = dense(in, g_.tokens, linear.inputs);
-    weight_gradient_by_rows(
-        linear, microbatch, gradient,
-        [&](const RowBlock& b) { return rows_of(x, b.first, b.rows, linear.inputs); },
-        [&](const RowBlock& b) { return dense(b.slice, b.rows, linear.outputs); });
+    linear_.weight_gradient(with_gradient(linear, microbatch), microbatch,
+                            {all_rows(in, linear.inputs)}, is_cast ? gradients : rows.pieces);
     gradients_.done(linear.gradient, microbatch);
-    rows_.release(gradient);
+    if (!is_cast) return rows_.release(rows);
+    for (const Operand& gradient : gradients) linear_.release(gradient);
   });
   return d_in;
 }
 
-LinearWriter::Operand LayerWriter::second_gradient(const Linear& linear, BufferId d_out) {
-  if (g_.sequence_parallel) {  // the GEMMs read a cast copy of the gathered rows
-    const GatheredRows rows = rows_.gather(d_out);
-    const LinearWriter::Operand cast =
-        linear_.gradient(linear, dense(rows.pieces.front().slice, g_.tokens, linear.outputs));
-    rows_.release(rows);
-    return cast;
-  }
-  return linear_.gradient(
-      linear, matrix(builder_.whole(d_out), {.rows = g_.tokens,
-                                             .columns = linear.outputs,
-                                             .row_stride = g_.hidden,
-                                             .tp_step = g_.gathers() ? linear.outputs : 0}));
-}
-
-BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Operand& d_out,
+BufferId LayerWriter::first_backward(const First& first, const Operand& d_out,
                                      const Residual& residual, InputGradient order) {
   const int layer = first.layer, microbatch = first.microbatch;
   const Linear& linear = first.linear;
   const BufferId in = first.in;
-  const bool by_rows = g_.sequence_parallel && linear.operands == Operands::stored;
-  // With by_rows, forward has kept only this rank's rows of the input, but the weight gradient
-  // needs all rows. They are gathered again: while the input gradient is computed or, if the
-  // weight gradient is put off, just before it.
+  // Forward kept only this rank's rows, so all rows are gathered again: while the input gradient is
+  // computed or, if the weight gradient is put off, just before the weight gradient. If operands
+  // are cast, forward kept the cast copies of all rows.
+  const bool gathers_input = linear.operands == Operands::stored;
   std::optional<GatheredRows> all;
-  if (by_rows && !puts_off_) all = rows_.gather(in);
+  if (gathers_input && !puts_off_) all = rows_.gather(in);
   const auto weights = [=, this] {
-    if (!by_rows) return weight_gradient(linear, in, d_out, microbatch);
-    const GatheredRows rows = all ? *all : rows_.gather(in);
-    weight_gradient_by_rows(
-        linear, microbatch, rows,
-        [&](const RowBlock& b) { return dense(b.slice, b.rows, linear.inputs); },
-        [&](const RowBlock& b) { return rows_of(d_out.plain, b.first, b.rows, linear.outputs); });
+    GatheredRows rows;
+    if (gathers_input) rows = all ? *all : rows_.gather(in);
+    linear_.weight_gradient(with_gradient(linear, microbatch), microbatch, rows.pieces, {d_out});
     rows_.release(rows);
     gradients_.done(linear.gradient, microbatch);
   };
@@ -142,10 +100,13 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
   };
   if (order == InputGradient::last) after_weight_gradients(layer, microbatch, weights);
   const BufferId d_in = new_buffer(g_.activation());
+  const auto product = [&](const RowRange& rows, const Matrix& d, const Addend& addend) {
+    linear_.input_gradient(linear, d_out, rows, d, addend);
+  };
   // The weight gradient, if it is written next, can hide the sum of the input gradient over tp.
   const bool hides = g_.async_reduce && !puts_off_ && order == InputGradient::first;
   const RowSum sum =
-      rows_.reduce(input_product(linear, d_out), d_in, residual.buffer,
+      rows_.reduce(product, d_in, residual.buffer,
                    hides ? TensorRows::Hiding::possible : TensorRows::Hiding::impossible);
   if (puts_off_) rows_.close(sum);
   const bool closes_later = sum.is_open() && !puts_off_;
@@ -158,28 +119,10 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
   return d_in;
 }
 
-TensorRows::Product LayerWriter::input_product(const Linear& linear,
-                                               const LinearWriter::Operand& d_out) {
-  return [&linear, &d_out, this](std::uint64_t first, std::uint64_t rows, const Matrix& d,
-                                 const Addend& addend) {
-    if (linear.operands == Operands::cast) {
-      linear_.input_gradient(linear, d_out, d, addend);
-    } else {
-      const Matrix part = rows_of(d_out.plain, first, rows, linear.outputs);
-      linear_.emit_rows(linear, linear_.input_product(linear, rows, part, d, addend));
-    }
-  };
-}
-
-void LayerWriter::weight_gradient_by_rows(const Linear& linear, int microbatch,
-                                          const GatheredRows& rows, const RowsOf& x,
-                                          const RowsOf& dy) {
-  const Linear into = with_gradient(linear, microbatch);
-  double beta = into.gradient_beta;
-  for (const RowBlock& piece : rows.pieces) {
-    linear_.emit_rows(into, linear_.weight_product(into, piece.rows, beta, x(piece), dy(piece)));
-    beta = 1;
-  }
+Matrix LayerWriter::own_columns(BufferId buffer, std::uint64_t columns) const {
+  return matrix(
+      builder_.whole(buffer),
+      {.rows = g_.tokens, .columns = columns, .row_stride = g_.hidden, .tp_step = columns});
 }
 
 Matrix LayerWriter::columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const {
@@ -247,19 +190,26 @@ Matrix TensorRows::matrix_of(BufferId buffer) const {
   return dense(buffer, builder_.buffer(buffer).count / g_.hidden, g_.hidden);
 }
 
+Operand TensorRows::block_of(const Slice& in, const RowRange& rows) const {
+  return {.plain = dense(in, rows.count, g_.hidden), .rows = rows};
+}
+
 GatheredRows TensorRows::gather(BufferId shard) {
+  if (!g_.sequence_parallel) {
+    const Operand whole = block_of(builder_.whole(shard), {.count = g_.tokens});
+    return {.blocks = {whole}, .pieces = {whole}};
+  }
   if (g_.ring) return gather_ring(shard);
   const std::uint64_t sent = g_.shard_tokens / g_.chunks, rows = g_.tokens / g_.chunks;
   GatheredRows result;
   result.received = new_rows(g_.tokens);
   for (std::uint64_t chunk = 0; chunk < g_.chunks; ++chunk) {
-    const RowBlock block{
-        .slice = rows_in(result.received, chunk * rows, rows), .first = chunk * rows, .rows = rows};
+    const Slice block = rows_in(result.received, chunk * rows, rows);
     communicate(builder_, builder_.stream("tp"), CollectiveKind::all_gather, mesh::Axis::tp,
-                rows_in(shard, chunk * sent, sent), block.slice);
-    result.blocks.push_back(block);
+                rows_in(shard, chunk * sent, sent), block);
+    result.blocks.push_back(block_of(block, {.first = chunk * rows, .count = rows}));
   }
-  result.pieces = {{.slice = builder_.whole(result.received), .first = 0, .rows = g_.tokens}};
+  result.pieces = {block_of(builder_.whole(result.received), {.count = g_.tokens})};
   return result;
 }
 
@@ -267,21 +217,22 @@ GatheredRows TensorRows::gather_ring(BufferId shard) {
   const std::uint64_t rows = g_.shard_tokens;
   GatheredRows result;
   result.received = new_rows(g_.tokens - rows);
-  result.blocks = {{.slice = builder_.whole(shard), .first = 0, .rows = rows}};
+  Slice block = builder_.whole(shard);
+  result.blocks = {block_of(block, {.count = rows})};
   for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
-    const RowBlock block{
-        .slice = rows_in(result.received, first - rows, rows), .first = first, .rows = rows};
-    pass_on(builder_, builder_.stream("tp"), mesh::Axis::tp, result.blocks.back().slice,
-            block.slice);
-    result.blocks.push_back(block);
+    const Slice arriving = rows_in(result.received, first - rows, rows);
+    pass_on(builder_, builder_.stream("tp"), mesh::Axis::tp, block, arriving);
+    block = arriving;
+    result.blocks.push_back(block_of(block, {.first = first, .count = rows}));
   }
-  result.pieces = {
-      result.blocks.front(),
-      {.slice = builder_.whole(result.received), .first = rows, .rows = g_.tokens - rows}};
+  result.pieces = {result.blocks.front(), block_of(builder_.whole(result.received),
+                                                   {.first = rows, .count = g_.tokens - rows})};
   return result;
 }
 
-void TensorRows::release(const GatheredRows& rows) { builder_.release(rows.received); }
+void TensorRows::release(const GatheredRows& rows) {
+  if (rows.received != no_buffer) builder_.release(rows.received);
+}
 
 RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residual, Hiding hiding) {
   if (!g_.sequence_parallel) return all_reduce(product, out, residual, hiding);
@@ -300,7 +251,7 @@ RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId res
     if (residual != no_buffer) {  // each rank adds 1/tp of the residual
       addend = {.beta = 1.0 / g_.tp, .c = rows_of(matrix_of(residual), first, rows, g_.hidden)};
     }
-    product(first, rows, rows_of(matrix_of(out), first, rows, g_.hidden), addend);
+    product({first, rows}, rows_of(matrix_of(out), first, rows, g_.hidden), addend);
     if (g_.tp == 1) continue;
     communicate(builder_, stream, CollectiveKind::all_reduce, mesh::Axis::tp,
                 rows_in(out, first, rows), rows_in(out, first, rows));
@@ -312,7 +263,7 @@ RowSum TensorRows::reduce_scatter(const Product& product, BufferId out, BufferId
   const std::uint64_t rows = g_.tokens / g_.chunks, kept = g_.shard_tokens / g_.chunks;
   const BufferId partial = new_rows(g_.tokens);
   for (std::uint64_t chunk = 0; chunk < g_.chunks; ++chunk) {
-    product(chunk * rows, rows, rows_of(matrix_of(partial), chunk * rows, rows, g_.hidden), {});
+    product({chunk * rows, rows}, rows_of(matrix_of(partial), chunk * rows, rows, g_.hidden), {});
     communicate(builder_, builder_.stream("tp"), CollectiveKind::reduce_scatter, mesh::Axis::tp,
                 rows_in(partial, chunk * rows, rows), rows_in(out, chunk * kept, kept));
   }
@@ -329,7 +280,7 @@ RowSum TensorRows::reduce_ring(const Product& product, BufferId out, BufferId re
   BufferId arrived = no_buffer;
   for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
     const BufferId mine = new_rows(rows);
-    product(first, rows, matrix_of(mine), {});
+    product({first, rows}, matrix_of(mine), {});
     if (arrived != no_buffer) {
       add(mine, arrived);
       builder_.release(arrived);
@@ -341,7 +292,7 @@ RowSum TensorRows::reduce_ring(const Product& product, BufferId out, BufferId re
   }
   Addend addend;
   if (residual != no_buffer) addend = {.beta = 1, .c = matrix_of(residual)};
-  product(0, rows, matrix_of(out), addend);
+  product({0, rows}, matrix_of(out), addend);
   return {.out = out, .addend = arrived};
 }
 

@@ -38,7 +38,8 @@ Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameter
       travel_type_(travel_type(request)),
       scale_(narrow_scale(geometry)),
       reduces_(geometry.replicas > 1 && !funnels(geometry)),
-      whole_(builder, workspace(type_, parameters.largest_bucket()), 2),
+      whole_(builder, workspace(type_, parameters.largest_bucket()),
+             parameters.plan().reduces_in_flight + 1),
       parts_(builder, workspace(type_, parameters.largest_bucket() / parameters.plan().shards), 2) {
   prepare_compression();
   if (g_.options.overlap && reduces_) stream_ = builder_.stream("dp");

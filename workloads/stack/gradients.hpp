@@ -91,8 +91,10 @@ class Gradients {
   BufferId unsent_ = no_buffer;  ///< gradients that were not sent yet; only with compression
   bool reduces_;
   StreamId stream_ = 0;
-  Slots whole_, parts_;  ///< zero=2|3: whole buckets of a microbatch, and received parts
-  std::map<std::pair<const Bucket*, int>, BufferId> open_;  ///< buffers of incomplete buckets
+  /// zero=2|3: whole buckets of a microbatch, of which one is written while others are sent, and
+  /// received parts
+  Slots whole_, parts_;
+  std::map<std::pair<const Bucket*, int>, BufferId> open_;  ///< by bucket and microbatch
 };
 
 /// One pass of a microbatch that reads the weights of a layer.

@@ -115,8 +115,7 @@ BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
   const BufferId d_inner = second_backward(layer, down, inner, gradient.buffer, microbatch);
   after_weight_gradients(layer, microbatch, [=, this] { release_if(saved.inner, inner); });
   const BufferId d_up = inner_gradient(state, d_inner);
-  const LinearWriter::Operand d_up_operand =
-      linear_.gradient(up, dense(d_up, g_.tokens, up.outputs));
+  const Operand d_up_operand = linear_.gradient(up, all_rows(d_up, up.outputs));
   const BufferId d_middle = normed_backward(
       {.layer = layer, .microbatch = microbatch, .linear = up, .in = mlp_input}, d_up_operand,
       gradient, InputGradient::first, {.x = state.middle, .inverse = state.mlp_inverse});
@@ -142,8 +141,7 @@ BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int 
     state.scores = scores_of(state.qkv, microbatch);
   }
   const BufferId d_qkv = attention_backward(state, d_context);
-  const LinearWriter::Operand d_qkv_operand =
-      linear_.gradient(qkv, dense(d_qkv, g_.tokens, qkv.outputs));
+  const Operand d_qkv_operand = linear_.gradient(qkv, all_rows(d_qkv, qkv.outputs));
   const BufferId d_input = normed_backward(
       {.layer = layer, .microbatch = microbatch, .linear = qkv, .in = attention_input},
       d_qkv_operand, {.buffer = d_middle, .ownership = Ownership::released}, order,
@@ -156,7 +154,7 @@ BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int 
   return d_input;
 }
 
-BufferId LayerWriter::normed_backward(const First& first, const LinearWriter::Operand& d_out,
+BufferId LayerWriter::normed_backward(const First& first, const Operand& d_out,
                                       const Residual& bypass, InputGradient order,
                                       const Normed& normed) {
   if (!g_.options.elementwise) return first_backward(first, d_out, bypass, order);
@@ -236,20 +234,12 @@ BufferId LayerWriter::vocabulary_forward(int microbatch, BufferId input) {
 BufferId LayerWriter::vocabulary_backward(int microbatch, BufferId input, BufferId logits) {
   builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
   const Linear projection = vocabulary();
-  const LinearWriter::Operand d_logits =
-      linear_.gradient(projection, dense(logits, g_.tokens, g_.vocabulary));
+  const Operand d_logits = linear_.gradient(projection, all_rows(logits, g_.vocabulary));
   return first_backward({.layer = Parameters::vocabulary,
                          .microbatch = microbatch,
                          .linear = projection,
                          .in = input},
                         d_logits, {}, InputGradient::first);
-}
-
-void LayerWriter::weight_gradient(const Linear& linear, BufferId in,
-                                  const LinearWriter::Operand& d_out, int microbatch) {
-  linear_.weight_gradient(with_gradient(linear, microbatch), microbatch,
-                          dense(in, g_.tokens, linear.inputs), d_out);
-  gradients_.done(linear.gradient, microbatch);
 }
 
 Linear LayerWriter::with_gradient(const Linear& linear, int microbatch) {
@@ -290,8 +280,7 @@ void LayerWriter::recompute_inner(LayerState& state, int layer, int microbatch) 
   if (!recomputes_inner()) return;
   const Saved saved = saved_for_backward();
   state.inner = activation(state.up, kept_if(saved.inner, microbatch));
-  linear_.keep_input(linear(layer, Tensor::down), microbatch,
-                     dense(state.inner, g_.tokens, g_.ffn));
+  linear_.keep_input(linear(layer, Tensor::down), microbatch, all_rows(state.inner, g_.ffn));
   release_if(!saved.inner, state.inner);
 }
 

@@ -126,7 +126,8 @@ class LayerWriter : public OpWriter {
   [[nodiscard]] bool recomputes_inner() const;
 
   /// Computes out = in * W for the first GEMM of a pair. `out` has all rows of the tp group. With
-  /// sequence parallelism `in` has only this rank's rows, and the others are gathered first.
+  /// sequence parallelism `in` has only this rank's rows, and the others are gathered: each block
+  /// of rows is multiplied when it has arrived.
   void first_forward(const Linear& linear, BufferId in, BufferId out, int microbatch,
                      InputCopy input_copy = InputCopy::kept);
   /// Computes out = gain * in * W + residual for the second GEMM of a pair; returns out.
@@ -137,12 +138,6 @@ class LayerWriter : public OpWriter {
   /// second GEMM of a pair.
   [[nodiscard]] BufferId second_backward(int layer, const Linear& linear, BufferId in,
                                          BufferId d_out, int microbatch);
-  /// Computes the same as second_backward(), but block by block, as rows arrive from other ranks.
-  [[nodiscard]] BufferId second_backward_by_rows(int layer, const Linear& linear, BufferId in,
-                                                 BufferId d_out, int microbatch);
-  /// Returns the gradient of the second GEMM's output in the form (cast or not) in which the
-  /// products for dX and dW read it.
-  [[nodiscard]] LinearWriter::Operand second_gradient(const Linear& linear, BufferId d_out);
   /// The first GEMM of a pair and its input.
   struct First {
     int layer = 0, microbatch = 0;
@@ -155,7 +150,7 @@ class LayerWriter : public OpWriter {
   };
   /// Computes d_in = d_out * W^T + residual, summed over tp, and the weight gradient, for the first
   /// GEMM of a pair.
-  [[nodiscard]] BufferId first_backward(const First& first, const LinearWriter::Operand& d_out,
+  [[nodiscard]] BufferId first_backward(const First& first, const Operand& d_out,
                                         const Residual& residual, InputGradient order);
   /// The input x of the norm before a pair of GEMMs, and the data that the norm stored for its
   /// gradient.
@@ -166,24 +161,15 @@ class LayerWriter : public OpWriter {
   /// pair, also computes the gradient of the norm's input. `bypass` is a gradient that did not
   /// pass the norm. It is added in the gradient of the norm or, without a norm, by
   /// first_backward().
-  [[nodiscard]] BufferId normed_backward(const First& first, const LinearWriter::Operand& d_out,
+  [[nodiscard]] BufferId normed_backward(const First& first, const Operand& d_out,
                                          const Residual& bypass, InputGradient order,
                                          const Normed& normed);
   [[nodiscard]] BufferId mlp_backward(LayerState& state, int layer, int microbatch,
                                       const Residual& gradient);
   [[nodiscard]] BufferId attention_part_backward(LayerState& state, int layer, int microbatch,
                                                  BufferId d_middle, InputGradient order);
-  /// Returns a function that computes d_out * W^T for some rows, for TensorRows. It reads its
-  /// arguments only when it is called, so they must still exist.
-  [[nodiscard]] TensorRows::Product input_product(const Linear& linear,
-                                                  const LinearWriter::Operand& d_out);
-  /// A function that returns the rows `piece` of an operand. weight_gradient_by_rows() writes a
-  /// weight gradient piece by piece, from the rows that x and dy return.
-  using RowsOf = std::function<Matrix(const RowBlock& piece)>;
-  void weight_gradient_by_rows(const Linear& linear, int microbatch, const GatheredRows& rows,
-                               const RowsOf& x, const RowsOf& dy);
-  void weight_gradient(const Linear& linear, BufferId in, const LinearWriter::Operand& d_out,
-                       int microbatch);
+  /// Returns an activation [tokens, columns] as an operand of GEMMs.
+  [[nodiscard]] Operand all_rows(BufferId buffer, std::uint64_t columns) const;
   /// Returns `linear` with the slice in which a microbatch's weight gradient is written.
   [[nodiscard]] Linear with_gradient(const Linear& linear, int microbatch);
   [[nodiscard]] static KeptFor kept_if(bool saved, int microbatch) {
@@ -199,6 +185,9 @@ class LayerWriter : public OpWriter {
   /// Returns a batch of views, one for each rank of tp: its [tokens, columns] in a buffer that has
   /// the columns of all ranks.
   [[nodiscard]] Matrix columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const;
+  /// Returns this rank's [tokens, columns] of an activation that has the columns of all ranks of
+  /// tp.
+  [[nodiscard]] Matrix own_columns(BufferId buffer, std::uint64_t columns) const;
   /// Gathers the [tokens, columns] of each rank of tp into [tokens, tp * columns] on all of them.
   /// Releases `part`.
   [[nodiscard]] BufferId gather_columns(BufferId part, std::uint64_t columns, KeptFor kept);

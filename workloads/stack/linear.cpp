@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
+#include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "program/low_precision.hpp"
@@ -28,17 +29,58 @@ void require_fp8_extents(const Geometry& g) {
   require(g.context, "heads x head_size on a rank", smaller_tp);
   require(g.qkv, "(heads + 2 x kv_heads) x head_size on a rank", smaller_tp);
   if (g.gathers()) require(g.hidden / tp, "hidden on a rank", "a smaller tp, or tp_output=reduce");
+  // Rows that travel in parts are multiplied part by part. Other checks refuse parts of unlike
+  // size.
+  if (g.ring && g.tokens % tp == 0) {
+    require(g.shard_tokens,
+            fmt::format("sequence x microbatch / tp = {} x {} / {}", g.sequence, g.microbatch, tp),
+            "a larger microbatch, ring=off");
+  }
+  if (g.chunks > 1 && g.tokens % g.chunks == 0) {
+    require(g.tokens / g.chunks,
+            fmt::format("sequence x microbatch / chunks = {} x {} / {}", g.sequence, g.microbatch,
+                        g.chunks),
+            "a larger microbatch, fewer chunks");
+  }
 }
 
-LinearWriter::Operand LinearWriter::cast(const Matrix& src, std::uint64_t rows,
-                                         std::uint64_t columns, const Destination& to) {
+namespace {
+
+/// Returns some rows of an operand, which has all of them. An activation has `columns` columns.
+Operand part_of(const Operand& whole, const RowRange& rows, std::uint64_t columns) {
+  Operand part = whole;
+  part.rows = rows;
+  const std::uint64_t skipped = rows.first - whole.rows.first;
+  if (whole.plain.slice.buffer != no_buffer) {
+    part.plain = rows_of(whole.plain, skipped, rows.count, columns);
+  }
+  if (whole.transposed.slice.buffer != no_buffer) {
+    Slice& slice = part.transposed.slice;
+    slice.offset += skipped;
+    slice.count = (columns - 1) * whole.transposed.row_stride + rows.count;
+  }
+  return part;
+}
+
+/// Returns some rows of an activation that is given in blocks, from the block that has them.
+Operand part_of(const std::vector<Operand>& blocks, const RowRange& rows, std::uint64_t columns) {
+  const auto has_first = [&](const Operand& block) {
+    return block.rows.first <= rows.first && rows.first < block.rows.first + block.rows.count;
+  };
+  return part_of(*std::ranges::find_if(blocks, has_first), rows, columns);
+}
+
+}  // namespace
+
+Operand LinearWriter::cast(const Operand& src, std::uint64_t columns, const Destination& to) {
+  const std::uint64_t rows = src.rows.count;
   const auto allocate = [&](DType type, Role role, std::uint64_t count) {
     return builder_.allocate({.dtype = type,
                               .role = role,
                               .microbatch = role == Role::activation ? to.microbatch : -1,
                               .count = count});
   };
-  Operand result;
+  Operand result{.rows = src.rows};
   if (to.plain) {
     const BufferId plain = allocate(to.type, *to.plain, rows * columns);
     result.plain = dense(plain, rows, columns);
@@ -51,7 +93,7 @@ LinearWriter::Operand LinearWriter::cast(const Matrix& src, std::uint64_t rows,
   const program::NarrowFormat format = *program::narrow_format(to.type);
   builder_.emit(0, program::Cast{.rows = extent(rows),
                                  .columns = extent(columns),
-                                 .src = src,
+                                 .src = src.plain,
                                  .dst = result.plain,
                                  .transposed = result.transposed,
                                  .scaling = program::CastScale::amax,
@@ -60,13 +102,16 @@ LinearWriter::Operand LinearWriter::cast(const Matrix& src, std::uint64_t rows,
   return result;
 }
 
-LinearWriter::Operand LinearWriter::weight(const Linear& linear, Copy copy) {
-  const Matrix stored = dense(linear.weight, linear.inputs, linear.outputs);
-  if (linear.operands == Operands::stored) return {.plain = stored};
+Operand LinearWriter::weight(const Linear& linear, Copy copy) {
+  const Operand stored{.plain = dense(linear.weight, linear.inputs, linear.outputs),
+                       .rows = {.count = linear.inputs}};
   if (!linear.weight_stays) {
-    Destination to{.type = types_.operand, .plain = {}, .transposed = {}};
-    (copy == Copy::plain ? to.plain : to.transposed) = Role::workspace;
-    return cast(stored, linear.inputs, linear.outputs, to);
+    if (moving_weight_.multiplied == 0) {
+      Destination to{.type = types_.operand, .plain = {}, .transposed = {}};
+      (copy == Copy::plain ? to.plain : to.transposed) = Role::workspace;
+      moving_weight_.operand = cast(stored, linear.outputs, to);
+    }
+    return moving_weight_.operand;
   }
   const auto known = weights_.find(linear.place);
   if (known != weights_.end()) return known->second;
@@ -75,15 +120,19 @@ LinearWriter::Operand LinearWriter::weight(const Linear& linear, Copy copy) {
   const Place place = builder_.place();
   builder_.at({.phase = place.phase, .layer = place.layer, .microbatch = -1});
   const Operand operand =
-      cast(stored, linear.inputs, linear.outputs,
+      cast(stored, linear.outputs,
            {.type = types_.operand, .plain = Role::weight, .transposed = Role::weight});
   builder_.at(place);
   weights_[linear.place] = operand;
   return operand;
 }
 
-void LinearWriter::release_weight(const Linear& linear, const Operand& weight) {
-  if (!linear.weight_stays) release(weight);
+void LinearWriter::used_weight(const Linear& linear, std::uint64_t rows) {
+  if (linear.weight_stays) return;
+  moving_weight_.multiplied += rows;
+  if (moving_weight_.multiplied < g_.tokens) return;
+  release(moving_weight_.operand);
+  moving_weight_ = {};
 }
 
 Gemm LinearWriter::forward_product(const Linear& linear, std::uint64_t rows, const Matrix& x,
@@ -92,6 +141,7 @@ Gemm LinearWriter::forward_product(const Linear& linear, std::uint64_t rows, con
           .n = extent(linear.outputs),
           .k = extent(linear.inputs),
           .mode = types_.mode,
+          .accumulation = types_.forward,
           .alpha = linear.gain,
           .beta = addend.beta,
           .a = x,
@@ -100,75 +150,52 @@ Gemm LinearWriter::forward_product(const Linear& linear, std::uint64_t rows, con
           .d = y};
 }
 
-Gemm LinearWriter::input_product(const Linear& linear, std::uint64_t rows, const Matrix& dy,
-                                 const Matrix& dx, const Addend& addend) const {
-  Gemm gemm = forward_product(linear, rows, dy, dx, addend);
-  std::swap(gemm.n, gemm.k);
-  gemm.transpose_b = Transpose::yes;
-  return gemm;
-}
-
-Gemm LinearWriter::weight_product(const Linear& linear, std::uint64_t rows, double beta,
-                                  const Matrix& x, const Matrix& dy) const {
-  const Matrix gradient = dense(linear.gradient, linear.inputs, linear.outputs);
-  return {.m = extent(linear.inputs),
-          .n = extent(linear.outputs),
-          .k = extent(rows),
-          .transpose_a = Transpose::yes,
-          .mode = types_.mode,
-          .alpha = linear.gain,
-          .beta = beta,
-          .a = x,
-          .b = dy,
-          .c = gradient,
-          .d = gradient};
-}
-
-void LinearWriter::emit_rows(const Linear& linear, const Gemm& product) {
-  if (linear.operands == Operands::cast) throw std::logic_error("a layer that casts, by rows");
-  builder_.emit(0, product);
-}
-
-void LinearWriter::forward(const Linear& linear, int microbatch, const Matrix& x, const Matrix& y,
-                           const Addend& addend, InputCopy input_copy) {
-  Gemm gemm = forward_product(linear, g_.tokens, x, y, addend);
-  gemm.accumulation = types_.forward;
+void LinearWriter::forward(const Linear& linear, int microbatch, const Operand& x,
+                           const RowRange& rows, const Matrix& y, const Addend& addend,
+                           InputCopy input_copy) {
+  Gemm gemm = forward_product(linear, rows.count, part_of(x, rows, linear.inputs).plain, y, addend);
   if (linear.operands == Operands::stored) return builder_.emit(0, gemm);
   const Operand w = weight(linear, Copy::transposed);
-  Destination to{.type = types_.operand,
-                 .plain = Role::workspace,
-                 .transposed = Role::activation,
-                 .microbatch = microbatch};
-  if (input_copy == InputCopy::dropped) to.transposed.reset();
-  const Operand input = cast(x, g_.tokens, linear.inputs, to);
-  gemm.a = input.plain;
+  if (input_.multiplied == 0) {
+    Destination to{.type = types_.operand,
+                   .plain = Role::workspace,
+                   .transposed = Role::activation,
+                   .microbatch = microbatch};
+    if (input_copy == InputCopy::dropped) to.transposed.reset();
+    input_.operand = cast(x, linear.inputs, to);
+  }
+  gemm.a = part_of(input_.operand, rows, linear.inputs).plain;
   gemm.b = w.transposed;
   gemm.transpose_b = Transpose::yes;
-  gemm.descale_a = input.descale;
+  gemm.descale_a = input_.operand.descale;
   gemm.descale_b = w.descale;
   builder_.emit(0, gemm);
-  release_weight(linear, w);
-  release(input.plain);
+  used_weight(linear, rows.count);
+  input_.multiplied += rows.count;
+  if (input_.multiplied < x.rows.count) return;
+  release(input_.operand.plain);
+  input_.operand.plain = {};
   if (input_copy == InputCopy::dropped) {
-    builder_.release(input.descale);
+    release(input_.operand);
   } else {
-    inputs_[{linear.place, microbatch}] = input;
+    inputs_[{linear.place, microbatch}].push_back(input_.operand);
   }
+  input_ = {};
 }
 
-void LinearWriter::keep_input(const Linear& linear, int microbatch, const Matrix& x) {
+void LinearWriter::keep_input(const Linear& linear, int microbatch, const Operand& x) {
   if (linear.operands == Operands::stored) return;
-  inputs_[{linear.place, microbatch}] = cast(x, g_.tokens, linear.inputs,
-                                             {.type = types_.operand,
-                                              .plain = {},
-                                              .transposed = Role::activation,
-                                              .microbatch = microbatch});
+  inputs_[{linear.place, microbatch}] = {cast(x, linear.inputs,
+                                              {.type = types_.operand,
+                                               .plain = {},
+                                               .transposed = Role::activation,
+                                               .microbatch = microbatch})};
 }
 
-LinearWriter::Operand LinearWriter::gradient(const Linear& linear, const Matrix& dy) {
-  if (linear.operands == Operands::stored) return {.plain = dy};
+Operand LinearWriter::gradient(const Linear& linear, const Operand& dy) {
+  if (linear.operands == Operands::stored) return dy;
   return cast(
-      dy, g_.tokens, linear.outputs,
+      dy, linear.outputs,
       {.type = types_.gradient_operand, .plain = Role::workspace, .transposed = Role::workspace});
 }
 
@@ -183,33 +210,50 @@ void LinearWriter::release(const Matrix& copy) {
   if (copy.slice.buffer != no_buffer) builder_.release(copy.slice.buffer);
 }
 
-void LinearWriter::input_gradient(const Linear& linear, const Operand& dy, const Matrix& dx,
-                                  const Addend& addend) {
-  const Operand w = weight(linear, Copy::plain);
-  Gemm gemm = input_product(linear, g_.tokens, dy.plain, dx, addend);
+void LinearWriter::input_gradient(const Linear& linear, const Operand& dy, const RowRange& rows,
+                                  const Matrix& dx, const Addend& addend) {
+  const Matrix dy_rows = part_of(dy, rows, linear.outputs).plain;
+  Gemm gemm = forward_product(linear, rows.count, dy_rows, dx, addend);
+  std::swap(gemm.n, gemm.k);
+  gemm.transpose_b = Transpose::yes;
   gemm.accumulation = types_.backward;
+  if (linear.operands == Operands::stored) return builder_.emit(0, gemm);
+  const Operand w = weight(linear, Copy::plain);
   gemm.b = w.plain;
   gemm.descale_a = dy.descale;
   gemm.descale_b = w.descale;
   builder_.emit(0, gemm);
-  release_weight(linear, w);
+  used_weight(linear, rows.count);
 }
 
-void LinearWriter::weight_gradient(const Linear& linear, int microbatch, const Matrix& x,
-                                   const Operand& dy) {
-  Gemm gemm = weight_product(linear, g_.tokens, linear.gradient_beta, x, dy.plain);
-  gemm.accumulation = types_.backward;
-  if (linear.operands == Operands::stored) return builder_.emit(0, gemm);
-  const Operand input = inputs_.extract({linear.place, microbatch}).mapped();
-  gemm.transpose_a = Transpose::no;
-  gemm.transpose_b = Transpose::yes;
-  gemm.a = input.transposed;
-  gemm.b = dy.transposed;
-  gemm.descale_a = input.descale;
-  gemm.descale_b = dy.descale;
-  builder_.emit(0, gemm);
-  release(input.transposed);
-  builder_.release(input.descale);
+void LinearWriter::weight_gradient(const Linear& linear, int microbatch,
+                                   const std::vector<Operand>& x, const std::vector<Operand>& dy) {
+  const bool is_cast = linear.operands == Operands::cast;
+  const std::vector<Operand> inputs =
+      is_cast ? inputs_.extract({linear.place, microbatch}).mapped() : x;
+  const Matrix gradient = dense(linear.gradient, linear.inputs, linear.outputs);
+  double beta = linear.gradient_beta;
+  for (const Operand& block : inputs.size() > dy.size() ? inputs : dy) {
+    const Operand a = part_of(inputs, block.rows, linear.inputs);
+    const Operand b = part_of(dy, block.rows, linear.outputs);
+    builder_.emit(0, Gemm{.m = extent(linear.inputs),
+                          .n = extent(linear.outputs),
+                          .k = extent(block.rows.count),
+                          .transpose_a = is_cast ? Transpose::no : Transpose::yes,
+                          .transpose_b = is_cast ? Transpose::yes : Transpose::no,
+                          .mode = types_.mode,
+                          .accumulation = types_.backward,
+                          .alpha = linear.gain,
+                          .beta = beta,
+                          .a = is_cast ? a.transposed : a.plain,
+                          .b = is_cast ? b.transposed : b.plain,
+                          .c = gradient,
+                          .d = gradient,
+                          .descale_a = a.descale,
+                          .descale_b = b.descale});
+    beta = 1;
+  }
+  for (const Operand& input : inputs) release(input);
 }
 
 }  // namespace isoscale::workloads::stack

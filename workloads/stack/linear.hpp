@@ -44,55 +44,63 @@ struct Addend {
   Matrix c{};
 };
 
-/// Writes the three GEMMs of linear layers on the compute stream.
+/// Consecutive rows of a matrix: `first` ... first + count - 1.
+struct RowRange {
+  std::uint64_t first = 0, count = 0;
+};
+
+/// A weight, or some rows of an activation, as GEMMs read it. Without a transposed copy, GEMMs
+/// transpose the plain one while they read it.
+struct Operand {
+  Matrix plain{}, transposed{};
+  BufferId descale = no_buffer;  ///< of a cast operand, which has one scale
+  RowRange rows{};
+};
+
+/// Writes the three GEMMs of linear layers on the compute stream. A GEMM may multiply only some
+/// rows of an activation, such as those that have arrived from other ranks.
 ///
 /// Cast operands follow NVIDIA's Transformer Engine: e4m3 forward, e5m2 for gradients, one scale
-/// per tensor and rank, which is measured when the tensor is cast. cuBLASLt multiplies fp8 only
-/// when both operands are contiguous along k, so every operand that two GEMMs read is written
-/// twice, plain and transposed:
+/// per tensor and rank, which is measured when the tensor is cast. Rows that arrive in several
+/// blocks are cast block by block, each with a scale of its own, so that a block is multiplied
+/// while the next one arrives. cuBLASLt multiplies fp8 only when both operands are contiguous along
+/// k, so every operand that two GEMMs read is written twice, plain and transposed:
 ///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
 /// where the operands in brackets are stored transposed, and the GEMM does the outer transpose. A
 /// weight that stays on the device is cast once a step. A weight that is fetched for each use
-/// (zero=3, offload=weights) is cast just before each GEMM, and only into the copy that this GEMM
-/// reads. Backward reads only the transposed copy of X, so only that copy is kept.
+/// (zero=3, offload=weights) is cast just before the first GEMM of a pass, and only into the copy
+/// that the GEMMs of this pass read. Backward reads only the transposed copy of X, so only that
+/// copy is kept.
 class LinearWriter : public OpWriter {
  public:
   using OpWriter::OpWriter;
 
-  /// A matrix as GEMMs read it. Without a transposed copy, GEMMs transpose the plain one while they
-  /// read it.
-  struct Operand {
-    Matrix plain{}, transposed{};
-    BufferId descale = no_buffer;
-  };
-
-  void forward(const Linear& linear, int microbatch, const Matrix& x, const Matrix& y,
-               const Addend& addend, InputCopy input_copy = InputCopy::kept);
+  /// Writes the rows `rows` of Y, which are the matrix `y`; the addend has the same rows. All rows
+  /// of `x`, of which `rows` are some, are cast together, and the calls for them must follow one
+  /// another, as must those for all rows of a pass.
+  void forward(const Linear& linear, int microbatch, const Operand& x, const RowRange& rows,
+               const Matrix& y, const Addend& addend, InputCopy input_copy = InputCopy::kept);
   /// Keeps the copy of the input that backward reads, if forward dropped it. Does nothing if
   /// operands are not cast, since backward then reads x itself.
-  void keep_input(const Linear& linear, int microbatch, const Matrix& x);
-  /// Returns dY in the form in which input_gradient() and weight_gradient() read it. It must be
-  /// released after them.
-  [[nodiscard]] Operand gradient(const Linear& linear, const Matrix& dy);
+  void keep_input(const Linear& linear, int microbatch, const Operand& x);
+  /// Returns rows of dY in the form in which input_gradient() and weight_gradient() read them. It
+  /// must be released after them.
+  [[nodiscard]] Operand gradient(const Linear& linear, const Operand& dy);
   void release(const Operand& gradient);
-  /// Writes dX = gain * dY * W^T + addend.
-  void input_gradient(const Linear& linear, const Operand& dy, const Matrix& dx,
-                      const Addend& addend);
-  /// Writes dW = gain * X^T * dY + gradient_beta * dW. If forward has cast X, `x` is not read and
-  /// may have been released.
-  void weight_gradient(const Linear& linear, int microbatch, const Matrix& x, const Operand& dy);
+  /// Writes the rows `rows` of dX = gain * dY * W^T + addend, which are the matrix `dx`. The calls
+  /// for all rows of a pass must follow one another.
+  void input_gradient(const Linear& linear, const Operand& dy, const RowRange& rows,
+                      const Matrix& dx, const Addend& addend);
+  /// Writes dW = gain * X^T * dY + gradient_beta * dW, as a sum over blocks of rows if one of both
+  /// activations has several. At most one may have. If forward has cast X, `x` is not read and may
+  /// have been released.
+  void weight_gradient(const Linear& linear, int microbatch, const std::vector<Operand>& x,
+                       const std::vector<Operand>& dy);
 
-  // These functions return the products above for any number of rows and for operands that are not
-  // cast: Y = gain * X * W + addend, dX = gain * dY * W^T + addend, and dW = gain * X^T * dY + beta
-  // * dW. emit_rows() writes such a product of only some rows; it throws std::logic_error if the
-  // layer casts its operands, because a cast has one scale for a whole tensor.
+  /// Returns the product Y = gain * X * W + addend for any number of rows and for operands that are
+  /// not cast.
   [[nodiscard]] Gemm forward_product(const Linear& linear, std::uint64_t rows, const Matrix& x,
                                      const Matrix& y, const Addend& addend) const;
-  [[nodiscard]] Gemm input_product(const Linear& linear, std::uint64_t rows, const Matrix& dy,
-                                   const Matrix& dx, const Addend& addend) const;
-  [[nodiscard]] Gemm weight_product(const Linear& linear, std::uint64_t rows, double beta,
-                                    const Matrix& x, const Matrix& dy) const;
-  void emit_rows(const Linear& linear, const Gemm& product);
 
  private:
   struct Destination {
@@ -100,29 +108,32 @@ class LinearWriter : public OpWriter {
     std::optional<Role> plain, transposed;  ///< role of each copy; absent: no such copy
     int microbatch = -1;
   };
-  [[nodiscard]] Operand cast(const Matrix& src, std::uint64_t rows, std::uint64_t columns,
-                             const Destination& to);
+  /// A cast operand that several GEMMs read, and the number of rows that they have multiplied.
+  struct Shared {
+    Operand operand{};
+    std::uint64_t multiplied = 0;
+  };
+  [[nodiscard]] Operand cast(const Operand& src, std::uint64_t columns, const Destination& to);
   enum class Copy : std::uint8_t { plain, transposed };
-  /// Returns the weight with at least the copy that a GEMM reads. release_weight() must follow it.
+  /// Returns the cast weight with at least the copy that a GEMM reads. used_weight() must follow
+  /// it.
   [[nodiscard]] Operand weight(const Linear& linear, Copy copy);
-  void release_weight(const Linear& linear, const Operand& weight);
+  /// Notes that a GEMM has multiplied `rows` rows by the weight. After all rows of a pass, releases
+  /// the copy of a weight that does not stay on the device.
+  void used_weight(const Linear& linear, std::uint64_t rows);
   void release(const Matrix& copy);
 
   std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by Linear::place
-  std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< by Linear::place and microbatch
-};
-
-/// Consecutive rows of an activation that a column-parallel or row-parallel GEMM reads or writes:
-/// `slice` has the rows `first` ... first + rows - 1.
-struct RowBlock {
-  Slice slice{};
-  std::uint64_t first = 0, rows = 0;
+  Shared moving_weight_;                      ///< for the pass that is being written
+  Shared input_;                              ///< rows of X for which forward() is being called
+  /// Blocks of rows of X, by Linear::place and microbatch.
+  std::map<std::pair<std::uint64_t, int>, std::vector<Operand>> inputs_;
 };
 
 /// An activation [tokens, hidden] whose rows have been gathered from all ranks of the tp group.
 struct GatheredRows {
-  std::vector<RowBlock> blocks;  ///< in the order in which they arrive
-  std::vector<RowBlock> pieces;  ///< the same rows, in as few contiguous pieces as possible
+  std::vector<Operand> blocks;  ///< in the order in which they arrive
+  std::vector<Operand> pieces;  ///< the same rows, in as few contiguous pieces as possible
   BufferId received = no_buffer;
 };
 
@@ -154,14 +165,13 @@ class TensorRows : public OpWriter {
  public:
   using OpWriter::OpWriter;
 
-  /// Gathers all rows from the [shard_tokens, hidden] of each rank. The result refers to `shard`,
-  /// which must not be released before it.
+  /// Gathers all rows from the [shard_tokens, hidden] of each rank; without sequence parallelism
+  /// every rank has them. The result refers to `shard`, which must not be released before it.
   [[nodiscard]] GatheredRows gather(BufferId shard);
   void release(const GatheredRows& rows);
 
-  /// Writes the GEMM of the rows `first` ... first + rows - 1, plus the addend, into `d`.
-  using Product = std::function<void(std::uint64_t first, std::uint64_t rows, const Matrix& d,
-                                     const Addend& addend)>;
+  /// Writes the GEMM of some rows, plus the addend, into `d`.
+  using Product = std::function<void(const RowRange& rows, const Matrix& d, const Addend& addend)>;
   /// Says whether the ops that are written after a sum can hide its communication.
   enum class Hiding : std::uint8_t { impossible, possible };
   /// Writes the ops that compute, in `out`, the sum of `product` over the tp group, plus `residual`
@@ -175,6 +185,8 @@ class TensorRows : public OpWriter {
 
  private:
   [[nodiscard]] GatheredRows gather_ring(BufferId shard);
+  /// Returns the rows `rows` of an activation, which are all elements of `in`, as GEMMs read them.
+  [[nodiscard]] Operand block_of(const Slice& in, const RowRange& rows) const;
   [[nodiscard]] RowSum all_reduce(const Product& product, BufferId out, BufferId residual,
                                   Hiding hiding);
   [[nodiscard]] RowSum reduce_scatter(const Product& product, BufferId out, BufferId residual);

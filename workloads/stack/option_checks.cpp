@@ -73,7 +73,7 @@ std::string divisors_near(long long number, long long wanted) {
   return fmt::format("{} and {}", below, above);
 }
 
-void require_consistent(const Request& scaled, const TrainingOptions& options) {
+void require_consistent(const TrainingOptions& options) {
   const bool splits = options.sequence_parallel, ring = options.ring;
   const bool gathers = options.tp_output == TpOutput::gather;
   const long long chunks = options.chunks;
@@ -98,12 +98,6 @@ void require_consistent(const Request& scaled, const TrainingOptions& options) {
         "chunks={} excludes ring=on, which cuts the rows into tp parts itself; use "
         "chunks=1, or ring=off",
         chunks);
-  }
-  if (types_of(scaled.precision).casts_operands() && (chunks > 1 || ring)) {
-    throw usage_error(
-        "{} excludes --dtype fp8, which casts a whole tensor with one scale before its GEMM; use "
-        "{}, or --dtype bf16",
-        ring ? "ring=on" : fmt::format("chunks={}", chunks), ring ? "ring=off" : "chunks=1");
   }
 }
 
@@ -258,7 +252,7 @@ void forget_data_options(Request& one) {
 
 void require_tensor(const Request& scaled) {
   const TrainingOptions options = options_of(scaled);
-  require_consistent(scaled, options);
+  require_consistent(options);
   const mesh::Shape& mesh = scaled.mesh;
   const long long sequence = scaled.model.sequence;
   if (sequence % mesh.cp != 0) {

@@ -130,6 +130,10 @@ std::vector<OptionSpec> data_options() {
       option::integer<&O::prefetch>("prefetch", "1", {0, 1000},
                                     "buckets (zero=3) or layers (offload=weights) of weights that "
                                     "are fetched ahead of use; each takes device memory"),
+      option::integer<&O::reduces_in_flight>(
+          "reduces_in_flight", "1", {0, 1000},
+          "with zero=2|3: buckets of gradients that may be on their way while backward fills the "
+          "next one; each takes device memory"),
       option::choice<&O::offload>(
           "offload", "none", {"none", "weights", "optimizer"},
           "keep in host memory: the weights, copied to the device layer by layer, or the "

@@ -90,7 +90,7 @@ struct TrainingOptions {
   int zero = 0;
   std::optional<std::uint64_t> reduce_bucket{}, gather_bucket{};
   Gather gather{};
-  std::size_t prefetch = 0;
+  std::size_t prefetch = 0, reduces_in_flight = 0;
   Offload offload{};
   OffloadMemory offload_memory{};
   program::Optimizer optimizer{};

@@ -18,7 +18,7 @@
 namespace isoscale::workloads::stack {
 
 /// Says how a rank keeps its weights, gradients and optimizer states, as given by the options zero,
-/// reduce_bucket, gather_bucket, prefetch, offload and offload_memory.
+/// reduce_bucket, gather_bucket, prefetch, reduces_in_flight, offload and offload_memory.
 ///
 /// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5): 1 shards masters
 /// and moments, 2 gradients too, 3 weights too. They are sharded over the ranks along dp. In a mesh
@@ -32,6 +32,8 @@ struct StatePlan {
   std::uint64_t bucket_bytes = 0;    ///< least number of bytes that are sent at once
   std::uint64_t element = 0;  ///< bytes of an element: of a gradient, or with zero=3 of a weight
   std::size_t prefetch = 0;   ///< buckets or layers of weights that are fetched ahead
+  /// zero=2|3: buckets of gradients that are reduced while backward writes another one
+  std::size_t reduces_in_flight = 1;
   Offload offload = Offload::none;
   Space host = Space::pinned;      ///< memory in which offloaded states are kept
   bool gathers_next_step = false;  ///< a step first gathers weights that the last one updated

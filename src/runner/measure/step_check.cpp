@@ -423,10 +423,13 @@ std::string StepCheck::not_finite(executor::Session& session, int rank,
 
 Verdict StepCheck::verdict() const {
   if (!problem_.empty()) return {false, problem_};
-  const bool whole = replica_axes(set_.programs.front()).contains(mesh::Axis::dp);
-  std::string detail = whole
-                           ? "weights finite and dp replicas bit-identical after the timed steps"
-                           : "weights finite after the timed steps; each dp rank has its own part";
+  const mesh::AxisSet axes = replica_axes(set_.programs.front());
+  const bool has_replicas_along_ep = set_.mesh.ep > 1 && axes.contains(mesh::Axis::ep);
+  std::string detail =
+      axes.contains(mesh::Axis::dp)
+          ? fmt::format("weights finite and {} replicas bit-identical after the timed steps",
+                        has_replicas_along_ep ? "dp and ep" : "dp")
+          : "weights finite after the timed steps; each dp rank has its own part";
   if (steps_ > 0 && !shared_axes_.empty()) {
     detail += "; in the first and the last step all members of a collective held the same bits";
   }
