@@ -41,7 +41,7 @@ struct Entry {
   double estimate = 0;  ///< seconds by the quick estimate
   workloads::stack::Schedule schedule{};
   StageBytes largest_stage{};  ///< stage with the most memory, estimated
-  bool is_needless = false;    ///< not simulated, because it cannot be among the best
+  bool is_needless = false;    ///< not simulated, because it cannot be the fastest
   std::optional<StepEstimate> whole{};
 };
 
@@ -209,20 +209,26 @@ class Search {
   }
 
   /// Returns false if the search ends before entry `i`, judged by the results of the first `ended`
-  /// entries. Marks an entry as needless if the search continues but this entry cannot be among the
-  /// best.
+  /// entries. Marks an entry as needless if the search continues but this entry cannot be the
+  /// fastest.
   [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
     if (!QuickEstimate::knows(workload_)) return true;
     const std::span<const Entry> known{entries.data(), ended};
-    const std::optional<double> last = last_of_best(known);
-    if (!last) return true;
+    const std::optional<double> best = best_of_enough(known);
+    if (!best) return true;
     Entry& entry = entries[i];
-    if (entry.estimate > *last * (1 + search_slack)) return false;
-    entry.is_needless = entry.estimate > *last * (1 + slack_of(entry, known));
+    if (entry.estimate > *best * (1 + search_slack)) return false;
+    entry.is_needless = entry.estimate > *best * (1 + slack_of(entry, known));
     double passes = 0;
     for (const Entry& other : known) passes += is_played(other) ? layer_passes(*other.request) : 0;
     complete_ = entry.is_needless || passes <= most_passes;
     return complete_;
+  }
+
+  /// True if the entry perhaps does not fit in memory, judged by its estimate.
+  [[nodiscard]] bool is_tight(const Entry& entry) const {
+    constexpr double room = 0.1;
+    return entry.largest_stage.bytes > capacity_ * (1 - room);
   }
 
   /// Simulates the whole step of an entry and divides its time into parts. If the entry does not
@@ -231,7 +237,7 @@ class Search {
   void simulate_whole(Entry& entry) const {
     const Request& request = *entry.request;
     entry.whole = StepEstimate{.simulated = std::numeric_limits<double>::infinity()};
-    if (std::isfinite(capacity_) && QuickEstimate::knows(workload_)) {
+    if (is_tight(entry)) {
       entry.whole->memory.device = stage_device_bytes(request, entry.largest_stage.stage);
     }
     if (entry.whole->memory.device <= capacity_) {
@@ -246,17 +252,16 @@ class Search {
     return entry.whole->memory.device <= capacity_;
   }
 
-  /// Returns the longest of the `keep_` shortest simulated times; absent if fewer entries are
-  /// simulated.
-  [[nodiscard]] std::optional<double> last_of_best(std::span<const Entry> simulated) const {
-    std::vector<double> seconds;
+  /// Returns the shortest simulated time; absent if fewer than `keep_` entries are simulated.
+  [[nodiscard]] std::optional<double> best_of_enough(std::span<const Entry> simulated) const {
+    double best = std::numeric_limits<double>::infinity();
+    std::size_t played = 0;
     for (const Entry& entry : simulated) {
-      if (is_played(entry)) seconds.push_back(entry.seconds);
+      if (!is_played(entry)) continue;
+      ++played;
+      best = std::min(best, entry.seconds);
     }
-    if (seconds.size() < keep_) return std::nullopt;
-    const auto at = seconds.begin() + static_cast<std::ptrdiff_t>(keep_ - 1);
-    std::ranges::nth_element(seconds, at);
-    return *at;
+    return played < keep_ ? std::nullopt : std::optional{best};
   }
 
   /// Stores the best entries in `result`, and why each except the first is slower than the first.

@@ -21,11 +21,12 @@ inline constexpr double search_slack = 0.06, search_margin = 0.01;
 inline constexpr double search_memory_slack = 0.25;
 
 struct SearchResult {
-  std::vector<Candidate> best;  ///< at most `keep`, best first
+  /// The fastest of the simulated candidates, at most `keep`, fastest first.
+  std::vector<Candidate> best;
   /// Number of combinations of mesh and options, impossible ones included.
   int looked_at = 0;
   /// False if there was no time to simulate every candidate that, by the rule of search(), may be
-  /// among the best.
+  /// the fastest.
   bool complete = true;
 };
 
@@ -35,11 +36,12 @@ struct SearchResult {
 /// if no candidate is possible or none fits.
 ///
 /// QuickEstimate estimates time and memory of all candidates. In ascending order of estimated time,
-/// candidates are simulated with their whole programs. This ends when the next estimate exceeds the
-/// time of the slowest of the best `keep` candidates by more than an allowance. The allowance is
-/// `search_slack`; once three candidates with the same schedule have been simulated, it is the
-/// largest error of their estimates plus `search_margin`, but never more than `search_slack`. The
-/// result is exact if no estimate is too high by more than the allowance.
+/// candidates are simulated with their whole programs. This ends when `keep` candidates have been
+/// simulated and the next estimate exceeds the time of the fastest of them by more than an
+/// allowance. The allowance is `search_slack`; once three candidates with the same schedule have
+/// been simulated, it is the largest error of their estimates plus `search_margin`, but never more
+/// than `search_slack`. The fastest candidate is found if no estimate is too high by more than the
+/// allowance; the others of the result are the fastest of those that were simulated for this.
 ///
 /// The memory of a candidate is that of its whole programs, or of one stage's program if this stage
 /// alone does not fit. An estimate of memory excludes a candidate only if it exceeds the capacity

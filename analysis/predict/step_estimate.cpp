@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -17,6 +18,7 @@
 #include "analysis/efficiency/losses.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/noise_delay.hpp"
@@ -314,8 +316,15 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
     return step_with(shortened(request, number), std::numeric_limits<double>::infinity(),
                      number / microbatches);
   };
-  const Simulated few = short_step(shorter->few);
-  Simulated step = short_step(shorter->more);
+  Simulated few, step;
+  const auto simulate_either = [&](std::size_t i) {
+    (i == 0 ? few : step) = short_step(i == 0 ? shorter->few : shorter->more);
+  };
+  if (std::isfinite(most_bytes)) {
+    base::parallel_for(2, simulate_either);
+  } else {
+    for (const std::size_t i : {0U, 1U}) simulate_either(i);
+  }
   for (std::size_t i = 0; i < step.memory.size(); ++i) {
     step.memory[i].whole = extended(few.memory[i], step.memory[i], repeats);
   }

@@ -51,6 +51,9 @@ struct StepEstimate {
 /// difference is repeated up to the number of microbatches (see short_steps). The division of a
 /// rank's waiting time into bubble and wait is extended in the same way, although in longer steps
 /// the bubble may be a smaller part of it.
+///
+/// If `most_bytes` is finite, as in a search, which has to be fast, the two short steps are
+/// simulated at the same time. Otherwise they follow each other, which takes less memory.
 [[nodiscard]] StepEstimate estimate_step(
     const workloads::Workload& workload, const workloads::Request& request,
     const simulate::Machine& machine, const simulate::Layout& layout, Detail detail,

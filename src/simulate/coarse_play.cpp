@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "program/match.hpp"
@@ -126,8 +127,13 @@ class CoarsePolicy {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       ranks_[rank].times = &set.times[set.programs.outline_of_rank[rank]];
       ranks_[rank].draws = mixed(options.seed ^ mixed(rank));
-      set_factor(static_cast<int>(rank), 0);
     }
+    take_factors();
+  }
+
+  /// Sets the factors of the first play.
+  void take_factors() {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) set_factor(static_cast<int>(rank), 0);
   }
 
   [[nodiscard]] std::int64_t cost(int rank, std::uint32_t op) const {
@@ -177,6 +183,35 @@ bool moves_all_alike(const std::vector<timeline::Interval>& step) {
       step, [&](const timeline::Interval& rank) { return rank.end - rank.begin == first; });
 }
 
+/// Repeats plays until they are steady (see settle_each). `begin` has the time at which each rank
+/// begins the first play.
+CoarseSteady settled(program::Matcher<CoarsePolicy>& matcher, CoarsePolicy& policy,
+                     std::vector<Nanoseconds> begin) {
+  CoarseSteady steady;
+  double later_half = 0;
+  for (int i = 0; i < most_plays; ++i) {
+    const Nanoseconds first = std::ranges::min(begin);
+    for (Nanoseconds& time : begin) time -= first;
+    matcher.run(begin);
+    steady.step = policy.steps().front();
+    if (moves_all_alike(steady.step)) {
+      const timeline::Interval& rank = steady.step.front();
+      steady.period = static_cast<double>((rank.end - rank.begin).value());
+      return steady;
+    }
+    const Nanoseconds before = std::ranges::max(begin);
+    for (std::size_t rank = 0; rank < begin.size(); ++rank) begin[rank] = steady.step[rank].end;
+    if (i >= most_plays / 2) {
+      later_half += static_cast<double>((std::ranges::max(begin) - before).value());
+    }
+  }
+  // The plays did not settle: ranks that never wait for each other drift apart, and some programs
+  // repeat only after several plays. The period is then that of the last rank to end, averaged over
+  // several plays.
+  steady.period = later_half / (most_plays - most_plays / 2);
+  return steady;
+}
+
 }  // namespace
 
 std::vector<bool> awaited_ops(const program::Outline& outline) {
@@ -216,37 +251,23 @@ std::vector<std::vector<timeline::Interval>> play_coarse(const CoarseSet& set,
   return std::move(policy.steps());
 }
 
-CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor,
-                    const CoarseSteady& from) {
-  CoarseOptions options;
-  if (!factor.empty()) options.factor = [&](int rank, int) { return factor[at(rank)]; };
+std::vector<CoarseSteady> settle_each(const CoarseSet& set,
+                                      const std::vector<std::vector<double>>& factors,
+                                      const CoarseSteady& from) {
+  std::span<const double> factor;
+  const CoarseOptions options{
+      .factor = [&](int rank, int) { return factor.empty() ? 1.0 : factor[at(rank)]; }};
   CoarsePolicy policy{set, options};
   program::Matcher<CoarsePolicy> matcher{set.programs, program::Folding::as_streamed, 1, policy};
   std::vector<Nanoseconds> begin(set.programs.outline_of_rank.size());
   for (std::size_t rank = 0; rank < from.step.size(); ++rank) begin[rank] = from.step[rank].end;
-  CoarseSteady steady;
-  double later_half = 0;
-  for (int i = 0; i < most_plays; ++i) {
-    const Nanoseconds first = std::ranges::min(begin);
-    for (Nanoseconds& time : begin) time -= first;
-    matcher.run(begin);
-    steady.step = policy.steps().front();
-    if (moves_all_alike(steady.step)) {
-      const timeline::Interval& rank = steady.step.front();
-      steady.period = static_cast<double>((rank.end - rank.begin).value());
-      return steady;
-    }
-    const Nanoseconds before = std::ranges::max(begin);
-    for (std::size_t rank = 0; rank < begin.size(); ++rank) begin[rank] = steady.step[rank].end;
-    if (i >= most_plays / 2) {
-      later_half += static_cast<double>((std::ranges::max(begin) - before).value());
-    }
+  std::vector<CoarseSteady> result;
+  for (const std::vector<double>& of_ranks : factors) {
+    factor = of_ranks;
+    policy.take_factors();
+    result.push_back(settled(matcher, policy, begin));
   }
-  // The plays did not settle: ranks that never wait for each other drift apart, and some programs
-  // repeat only after several plays. The period is then that of the last rank to end, averaged over
-  // several plays.
-  steady.period = later_half / (most_plays - most_plays / 2);
-  return steady;
+  return result;
 }
 
 }  // namespace isoscale::simulate

@@ -65,11 +65,16 @@ struct CoarseSteady {
 };
 /// Repeats plays without noise until a play takes the same time on every rank, and returns that
 /// play; every later play would take this time too. If this does not happen within a fixed number
-/// of plays, the period is the mean over the later half of them. `factor` multiplies each rank's
-/// compute times; empty = 1. `from` may be a steady step of a similar program set: the ranks then
-/// begin at the times at which they end in it, so that fewer plays are needed. By default all begin
-/// at once.
-[[nodiscard]] CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor = {},
-                                  const CoarseSteady& from = {});
+/// of plays, the period is the mean over the later half of them. Returns one step for each item of
+/// `factors`, which has the factor on each rank's compute times; an empty item = 1. `from` may be a
+/// steady step of a similar program set: the ranks then begin at the times at which they end in it,
+/// so that fewer plays are needed. By default all begin at once.
+[[nodiscard]] std::vector<CoarseSteady> settle_each(const CoarseSet& set,
+                                                    const std::vector<std::vector<double>>& factors,
+                                                    const CoarseSteady& from = {});
+[[nodiscard]] inline CoarseSteady settle(const CoarseSet& set,
+                                         const std::vector<double>& factor = {}) {
+  return settle_each(set, {factor}).front();
+}
 
 }  // namespace isoscale::simulate

@@ -268,8 +268,8 @@ struct Software {
   /// projection to the vocabulary, but no loss, so it is added here.
   double logit_bytes = 0;
   /// Seconds that the host needs to launch the kernels of one op: `host` by kind of op, `host_op`
-  /// for all other kinds. The host runs ahead of the device within the pass of a microbatch, so
-  /// such a pass takes the longer of host time and device time.
+  /// for all other kinds. The host launches an op while the device executes the one before it, so
+  /// an op takes at least as long as the host needs for the next one.
   double host_op = 0;
   std::vector<OfKind> host{};
   /// Seconds that the host needs to gather or to reduce one bucket of sharded states in the pass of

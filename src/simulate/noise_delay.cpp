@@ -239,11 +239,15 @@ class Delay {
   /// along the tight axes.
   [[nodiscard]] Moments typical_deviation() const {
     std::vector<double> most(at(set_.mesh.size() / mesh::group_size(set_.mesh, tight_)));
+    std::vector<std::size_t> group_of_rank;
+    for (int rank = 0; rank < set_.mesh.size(); ++rank) {
+      group_of_rank.push_back(at(mesh::group_colour(set_.mesh, rank, tight_)));
+    }
     Moments sum;
     for_each_step([&](std::span<const double> deviations) {
       std::ranges::fill(most, -1.0);
       for (std::size_t rank = 0; rank < deviations.size(); ++rank) {
-        double& largest = most[at(mesh::group_colour(set_.mesh, static_cast<int>(rank), tight_))];
+        double& largest = most[group_of_rank[rank]];
         largest = std::max(largest, deviations[rank]);
       }
       for (const double largest : most) {
@@ -290,22 +294,28 @@ class Delay {
     // here.
     constexpr double least_range = 0.01;
     const double usual = std::max(0.0, 1 + typical.mean);
-    std::vector<double> factor(classes_.rank.size(), usual);
+    const std::vector<double> factor(classes_.rank.size(), usual);
     const double range = std::max(highest() - typical.mean, least_range);
     const CoarseSteady at_usual = settle(coarse_, factor);
-    const auto period = [&] { return settle(coarse_, factor, at_usual).period; };
     const std::size_t every = 1 + (kinds_.size() - 1) / most_kinds;
+    // For each kind that is simulated, a step with one slow rank, and one with a rank twice as
+    // slow.
+    std::vector<std::vector<double>> plays;
+    for (std::size_t k = 0; k < kinds_.size(); k += every) {
+      for (const int times : {1, 2}) {
+        plays.push_back(factor);
+        plays.back()[kinds_[k].first_class] = usual + times * range;
+      }
+    }
+    plays.emplace_back(factor.size(), usual + range);  // all ranks are slow
+    const std::vector<CoarseSteady> played = settle_each(coarse_, plays, at_usual);
     double most = 0;
     for (std::size_t k = 0; k < kinds_.size(); k += every) {
-      Kind& kind = kinds_[k];
-      double& slow = factor[kind.first_class];
-      slow = usual + range;
-      kind.from = typical.mean + range;
-      kind.at = period();
-      slow = usual + 2 * range;
-      kind.slope = (period() - kind.at) / range;
-      slow = usual;
-      most = std::max(most, kind.slope);
+      const std::size_t first = 2 * (k / every);
+      kinds_[k].from = typical.mean + range;
+      kinds_[k].at = played[first].period;
+      kinds_[k].slope = (played[first + 1].period - kinds_[k].at) / range;
+      most = std::max(most, kinds_[k].slope);
     }
     // With more than most_kinds kinds, only every `every`-th one was simulated; the others take the
     // result of the last simulated kind before them.
@@ -316,8 +326,7 @@ class Delay {
       kinds_[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // 0: no rank waits for this kind
     }
     if (factor.size() == 1) return 0;
-    std::ranges::fill(factor, usual + range);
-    const double all = (period() - at_usual.period) / range;
+    const double all = (played.back().period - at_usual.period) / range;
     const double passed = std::max(0.0, all - most);
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
   }
@@ -326,19 +335,25 @@ class Delay {
   /// `spread` is the part of a step's standard deviation that comes from the noise of single ops
   /// and from ranks on the critical path other than the slowest one.
   [[nodiscard]] double mean_of_slowest(double spread) const {
-    const bool is_felt =
-        std::ranges::any_of(kinds_, [](const Kind& kind) { return kind.slope > 0; });
-    if (!is_felt) return noiseless_;
+    struct Felt {  // a rank that others wait for
+      std::size_t rank = 0, replica = 0;
+      const Kind* kind = nullptr;
+    };
+    std::vector<Felt> felt;
+    for (int rank = 0; rank < set_.mesh.size(); ++rank) {
+      const Kind& kind = kinds_[kind_of_class()[classes_.class_of_rank[at(rank)]]];
+      if (kind.slope <= 0) continue;
+      felt.push_back({at(rank), at(mesh::group_index(set_.mesh, rank, loose_)), &kind});
+    }
+    if (felt.empty()) return noiseless_;
     std::vector<double> longest(at(mesh::group_size(set_.mesh, loose_)));
     double total = 0, normals = 0;
     std::uint64_t draw = 0;
     for_each_step([&](std::span<const double> deviations) {
       std::ranges::fill(longest, 0.0);
-      for (std::size_t rank = 0; rank < deviations.size(); ++rank) {
-        const Kind& kind = kinds_[kind_of_class()[classes_.class_of_rank[rank]]];
-        if (kind.slope <= 0) continue;
-        double& time = longest[at(mesh::group_index(set_.mesh, static_cast<int>(rank), loose_))];
-        time = std::max(time, kind.at + kind.slope * (deviations[rank] - kind.from));
+      for (const auto& [rank, replica, kind] : felt) {
+        const double time = kind->at + kind->slope * (deviations[rank] - kind->from);
+        longest[replica] = std::max(longest[replica], time);
       }
       double slowest = 0;
       for (const double time : longest) {

@@ -301,61 +301,28 @@ bool is_inside_pass(const program::Op& op) {
   return !shares_states && !collective->axes.contains(mesh::Axis::dp);
 }
 
-/// True for an all-reduce of backward on a stream of its own, which weight gradients hide.
-bool is_hidden(const program::Op& op) {
-  return op.place.phase == program::Phase::backward && op.stream != 0 &&
-         program::kind_of(op.payload) == program::OpKind::all_reduce;
-}
-
-using PassKey = std::pair<program::Phase, std::int32_t>;  // phase and microbatch
-
-/// Returns the pass in which the host gathers or reduces a bucket of sharded states; absent for any
-/// other op.
-std::optional<PassKey> pass_of_bucket(const program::Op& op) {
+/// True for an op that gathers or reduces a bucket of sharded states in a microbatch's pass.
+bool is_of_bucket(const program::Op& op) {
   const program::OpKind kind = program::kind_of(op.payload);
-  const bool is_of_bucket =
+  const bool moves_a_part =
       kind == program::OpKind::all_gather || kind == program::OpKind::reduce_scatter;
-  if (!is_of_bucket || is_inside_pass(op) || op.place.microbatch < 0) return std::nullopt;
-  const bool is_reduction = op.place.phase == program::Phase::gradient_reduction;
-  return PassKey{is_reduction ? program::Phase::backward : op.place.phase, op.place.microbatch};
+  return moves_a_part && !is_inside_pass(op) && op.place.microbatch >= 0;
 }
 
-/// If the host launches the ops of a pass more slowly than the device executes them, makes the ops
-/// longer so that the pass takes as long as the host needs. Hidden ops and buckets of states take
-/// host time too but do not make a pass longer, so their share is distributed over the other ops.
+/// The host launches an op while the device executes the one before it. An op of the main stream
+/// therefore takes at least as long as the host needs for the ops that follow it, up to the next
+/// one of the main stream; ops on other streams take host time too, as do buckets of sharded
+/// states. An op that takes no time on the device is part of another op's kernel and needs no
+/// launch. This function makes ops longer where the host is slower than the device.
 void add_host_time(const Software& software, const program::Program& source,
                    std::vector<double>& seconds) {
-  const auto host_of = [&](const program::Op& op) {
-    return value_of(software.host, program::kind_of(op.payload), software.host_op);
-  };
-  struct Pass {
-    double host = 0, device = 0;
-    double hidden = 0;  ///< part of `host` that is for hidden ops and buckets
-  };
-  const auto pass_of = [](const program::Op& op) {
-    return PassKey{op.place.phase, op.place.microbatch};
-  };
-  std::map<PassKey, Pass> passes;
-  for (std::size_t i = 0; i < source.ops.size(); ++i) {
-    if (const std::optional<PassKey> key = pass_of_bucket(source.ops[i])) {
-      passes[*key].host += software.host_bucket;
-      passes[*key].hidden += software.host_bucket;
-    }
-    Pass& pass = passes[pass_of(source.ops[i])];
-    if (!is_inside_pass(source.ops[i])) continue;
-    pass.host += host_of(source.ops[i]);
-    if (is_hidden(source.ops[i])) {
-      pass.hidden += host_of(source.ops[i]);
-    } else {
-      pass.device += seconds[i];
-    }
-  }
-  for (std::size_t i = 0; i < source.ops.size(); ++i) {
-    const Pass& pass = passes[pass_of(source.ops[i])];
-    if (!is_inside_pass(source.ops[i]) || is_hidden(source.ops[i])) continue;
-    if (pass.host <= pass.device || pass.host <= pass.hidden) continue;
-    const double share = host_of(source.ops[i]) * (pass.host / (pass.host - pass.hidden));
-    seconds[i] += (1 - pass.device / pass.host) * share;
+  double next = 0;  // host time of the ops from this one to the next one of the main stream
+  for (std::size_t i = source.ops.size(); i-- > 0;) {
+    const program::Op& op = source.ops[i];
+    if (is_of_bucket(op)) next += software.host_bucket;
+    if (!is_inside_pass(op) || seconds[i] == 0) continue;
+    if (op.stream == 0) seconds[i] = std::max(seconds[i], std::exchange(next, 0));
+    next += value_of(software.host, program::kind_of(op.payload), software.host_op);
   }
   const auto optimizer = std::ranges::find(source.ops, program::Phase::optimizer,
                                            [](const auto& op) { return op.place.phase; });

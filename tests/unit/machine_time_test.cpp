@@ -130,9 +130,9 @@ struct Sizes {
 };
 constexpr int hidden = 1024, sequence = 512, layers = 2, vocabulary = 4096;
 
-/// Returns the seconds of the ops of rank 0's step that `is_meant` selects.
+/// Returns the seconds of each op of rank 0's step that `is_meant` selects.
 template <class Select>
-double seconds_of(const Machine& machine, const Sizes& sizes, const Select& is_meant) {
+std::vector<double> times_of(const Machine& machine, const Sizes& sizes, const Select& is_meant) {
   workloads::Request request{.model = workloads::test_model(
                                  "hidden=1024 ffn=4096 heads=8 kv_heads=4 head_size=128 layers=2 "
                                  "sequence=512 vocabulary=4096"),
@@ -151,12 +151,17 @@ double seconds_of(const Machine& machine, const Sizes& sizes, const Select& is_m
   const Layout layout = packed(set.mesh.size(), 8);
   Places places{set.mesh, layout};
   const std::vector<units::Nanoseconds> times = op_times(machine, set.programs[0], places, 0);
-  double sum = 0;
+  std::vector<double> result;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const program::Op& op = set.programs[0].step().ops[i];
-    if (is_meant(op)) sum += 1e-9 * static_cast<double>(times[i].value());
+    if (is_meant(op)) result.push_back(1e-9 * static_cast<double>(times[i].value()));
   }
-  return sum;
+  return result;
+}
+template <class Select>
+double seconds_of(const Machine& machine, const Sizes& sizes, const Select& is_meant) {
+  const std::vector<double> times = times_of(machine, sizes, is_meant);
+  return std::accumulate(times.begin(), times.end(), 0.0);
 }
 bool is_any(const program::Op& /*op*/) { return true; }
 bool is_forward(const program::Op& op) { return op.place.phase == program::Phase::forward; }
@@ -197,6 +202,21 @@ TEST(SoftwareTime, ALossMovesItsBytesForEachLogit) {
         seconds_of(machine_with({.name = "software", .logit_bytes = 30}), sizes, is_forward);
     const double expected = 30.0 * 2 * sequence * vocabulary / tp / bandwidth;
     EXPECT_NEAR(with - without, expected, 0.01 * expected);
+  }
+}
+
+/// The host launches each op while the device executes the one before it.
+TEST(SoftwareTime, AnOpTakesAtLeastWhatTheHostNeedsForTheNextOne) {
+  constexpr double host = 4e-6;
+  const auto forward_of = [](double op) {
+    return times_of(machine_with({.name = "software", .host_op = op}), {}, is_forward);
+  };
+  const std::vector<double> device = forward_of(0), both = forward_of(host);
+  ASSERT_EQ(device.size(), both.size());
+  EXPECT_LT(std::ranges::min(device), host);
+  EXPECT_GT(std::ranges::max(device), 2 * host);
+  for (std::size_t i = 0; i < device.size(); ++i) {
+    EXPECT_DOUBLE_EQ(both[i], std::max(device[i], host)) << "op " << i;
   }
 }
 
