@@ -37,7 +37,8 @@ for (const name of named().filter((at) => kindOf(at) !== "hostile")) {
   });
 }
 
-test("each checker had a chart to check", () => {
+// Only where there are all pages there are all charts.
+test("each checker had a chart to check", { skip: named("hostile").length === 0 }, () => {
   for (const [pattern] of registry) {
     assert.ok([...seen].some((id) => pattern.test(id)), `no page has a chart ${pattern}`);
   }

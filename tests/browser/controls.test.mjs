@@ -2,17 +2,14 @@
 // SPDX-License-Identifier: MIT
 // What a reader can do with a chart: hide series, switch, zoom, save.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { after, test } from "node:test";
 import { checkerOf } from "./charts.mjs";
-import { close, drawAll, factsOf, onPage, optionOf, shared } from "./pages.mjs";
+import { assertSaved, close, drawAll, factsOf, figure, onPage, optionOf, shared } from "./pages.mjs";
 
 after(close);
 
 /** Pages with all kinds of charts; the rich one has nearly all. */
 const pages = ["rich", "sample"];
-
-const figure = (page, id) => page.locator(`figure[id="${id}"]`);
 
 /** Names of the series that ECharts shows. */
 const shown = (page, id) => page.evaluate((of) => {
@@ -82,30 +79,6 @@ test("log and linear change the axes' types", onPage("run", async ({ page }) => 
   assert.deepEqual(await types(), ["log", "value"]);
 }));
 
-test("one filter holds in all sections, and the address keeps it", onPage("run", async ({ page, said }) => {
-  await drawAll(page);
-  const list = page.locator("#ranks .choices select").nth(1);
-  const smallest = await list.locator("option").first().textContent();
-  await list.selectOption({ index: 0 });
-  const chosen = () => page.evaluate(() => [...document.querySelectorAll("section")].flatMap((section) => {
-    const lists = section.querySelectorAll(".choices select");
-    return ["timeline", "ranks", "steps", "devices"].includes(section.id) && lists.length === 2 ? [lists[1].selectedOptions[0].textContent] : [];
-  }));
-  assert.deepEqual([...new Set(await chosen())], [smallest]);
-  assert.equal(new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("ranks"), smallest);
-  const followed = await page.evaluate(() => Object.values(window.isoscale.charts)
-    .filter(({ spec }) => spec.switches?.some(({ name, choices }) => name === "ranks" && choices.includes(new URLSearchParams(location.hash.split("?")[1]).get("ranks"))))
-    .map(({ state }) => state.ranks));
-  assert.deepEqual(followed.filter((ranks) => ranks !== smallest), []);
-  // A link to a section keeps the choice, and so does loading the page anew.
-  await page.locator("nav a[href='#steps']").click();
-  await page.waitForFunction(() => location.hash.startsWith("#steps?"));
-  await page.reload({ waitUntil: "load" });
-  await page.waitForFunction(() => window.isoscale !== undefined);
-  assert.deepEqual([...new Set(await chosen())], [smallest]);
-  assert.deepEqual(said, []);
-}));
-
 // Without the series, which are long, and are asked for often.
 const zoomOf = (page, id) => page.evaluate((of) => {
   const { dataZoom } = window.isoscale.charts[of].instance.getOption();
@@ -157,39 +130,7 @@ for (const name of pages) {
 
   test(`charts of ${name} are saved as SVG and PNG`, async () => {
     const { page, said } = await shared(name);
-    const saved = async (id, format) => {
-      // A busy browser drops one of many downloads in a row now and then: that one is asked for
-      // again.
-      const ask = async (tries) => {
-        const coming = page.waitForEvent("download", { timeout: 20_000 }).catch(() => null);
-        await figure(page, id).getByRole("button", { name: format, exact: true }).click();
-        return (await coming) ?? (tries > 1 ? ask(tries - 1) : null);
-      };
-      const file = await ask(3);
-      assert.ok(file, `${id}: no ${format} came`);
-      assert.equal(file.suggestedFilename(), `isoscale-${id}.${format.toLowerCase()}`);
-      return readFile(await file.path());
-    };
-    for (const id of await drawAll(page)) {
-      const svg = (await saved(id, "SVG")).toString("utf8");
-      const [root, text] = await page.evaluate((source) => {
-        const parsed = new DOMParser().parseFromString(source, "image/svg+xml");
-        return [parsed.documentElement.nodeName, parsed.documentElement.textContent];
-      }, svg);
-      assert.equal(root, "svg", id);
-      assert.ok(!/<script|<foreignObject|\son\w+=/i.test(svg), `${id}: scripts`);
-      const title = await figure(page, id).locator("h3").innerText();
-      assert.ok(text.includes(title), `${id}: the title`);
-      assert.ok(text.includes(`${name}.h5`), `${id}: the file`);
-      for (const series of await figure(page, id).locator(".legend button").allInnerTexts()) {
-        assert.ok(text.includes(series), `${id}: ${series}`);
-      }
-      const png = await saved(id, "PNG");
-      assert.equal(png.subarray(0, 8).toString("latin1"), "\x89PNG\r\n\x1a\n", id);
-      assert.equal(png.readUInt32BE(16), 2000, `${id}: width`);
-      assert.ok(png.readUInt32BE(20) >= 840, `${id}: height`);
-      assert.ok(png.length > 5000, `${id}: ${png.length} B`);
-    }
+    for (const id of await drawAll(page)) await assertSaved(page, id, `${name}.h5`);
     assert.deepEqual(said, []);
   });
 }

@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""make_pages.py FOLDER [--large]: run files of all kinds, and of each the page and the JSON report.
+"""make_pages.py FOLDER [--large|--few]: run files of all kinds, and of each the page and the JSON
+report.
 
 FOLDER/NAME.html, NAME.json, and pages.json, which lists them by kind; --large: with a rich run as
-large as pages get. Environment: ISOSCALE, ISOSCALE_SAMPLE = make_sample_run, ISOSCALE_RICH =
-make_page_run, ISOSCALE_MPIEXEC = mpiexec with its flags up to the rank count.
+large as pages get; --few: few pages, of small runs that were simulated. Environment: ISOSCALE,
+ISOSCALE_SAMPLE = make_sample_run, ISOSCALE_RICH = make_page_run, ISOSCALE_MPIEXEC = mpiexec with its
+flags up to the rank count.
 """
 
 import concurrent.futures
@@ -27,6 +29,7 @@ import hostile_run  # noqa: E402
 PROGRAM = os.environ["ISOSCALE"]
 MPIEXEC = shlex.split(os.environ["ISOSCALE_MPIEXEC"])
 SHEET = os.path.join(HERE, "..", "..", "analysis", "systems", "a100-hdr.toml")
+ASKED = ["--model", "gpt-1.3b", "--set", "batch=256"]
 #: Each in a second or two: what is tested is what the page makes of the numbers.
 SHORT = ["--max-time", "0.4s", "--quiet"]
 LITTLE = ["--set", "batch=8"]
@@ -111,12 +114,13 @@ class Pages:
         self.page("predict_measured", "predict", "predict", "calibrated.h5",
                   *"--ranks 2,4,8 --nodes-of 8 --set latency=0.5x".split())
 
-    def of_sheets(self):
-        """Predictions of a data sheet, of a search, and of data sheets with hostile names."""
-        asked = ["--model", "gpt-1.3b", "--set", "batch=256"]
-        self.page("predict_sheet", "predict", "predict", SHEET, *asked,
+    def of_sheet(self):
+        """A prediction of a data sheet, with other machines beside it."""
+        self.page("predict_sheet", "predict", "predict", SHEET, *ASKED,
                   *"--ranks 8,32,128 --set link.inter=4x --set gemm=2x,memory=2x".split())
-        self.page("predict_best", "predict", "predict", SHEET, *asked, "--ranks", "16", "--best")
+
+    def of_hostile_sheets(self):
+        """Predictions of data sheets with hostile names."""
         with open(SHEET, encoding="utf-8") as file:
             sheet = file.read()
         several = 3  # texts of a name
@@ -127,35 +131,52 @@ class Pages:
             self.write(f"sheet-{first:02}.toml", re.sub(
                 r"^name = .*$", lambda _: f"name = {quoted}", sheet, count=1, flags=re.MULTILINE))
             self.page(f"predict-hostile-{first:02}", "hostile", "predict", f"sheet-{first:02}.toml",
-                      *asked, "--ranks", "8,16", "--set", "gemm=2x")
+                      *ASKED, "--ranks", "8,16", "--set", "gemm=2x")
+
+    def compared(self):
+        """A comparison of simulated runs; gives the files of its first side."""
+        sides = [[f"side_{side}_{launch}.h5" for launch in range(3)] for side in range(2)]
+        for seed, file in enumerate(sides[0] + sides[1], start=1):
+            self.call(os.environ["ISOSCALE_RICH"], file, "8", str(seed), "4")
+        self.page("compare_rich", "compare", "compare", *map(",".join, sides))
+        return sides[0]
 
     def made(self, rich):
         """What takes no launcher: runs that were simulated, and data sheets."""
-        self.of_sheets()
+        self.of_sheet()
+        self.page("predict_best", "predict", "predict", SHEET, *ASKED, "--ranks", "16", "--best")
+        self.of_hostile_sheets()
         self.hostile("sample", 1 if self.whole else 3)  # it has every field
         self.call(os.environ["ISOSCALE_RICH"], "rich.h5", *rich)
         self.page("rich", "rich", "report", "rich.h5")
-        sides = []
-        for side in range(2):
-            launches = [f"side_{side}_{launch}.h5" for launch in range(3)]
-            for launch, file in enumerate(launches):
-                self.call(os.environ["ISOSCALE_RICH"], file, "8", str(1 + 3 * side + launch), "4")
-            sides.append(",".join(launches))
-        self.page("compare_rich", "compare", "compare", *sides)
+        self.compared()
+
+    def few(self):
+        """A page of each kind."""
+        self.of_sheet()
+        launches = self.compared()
+        self.page("run", "run", "report", launches[0])
+        self.page("launches", "launches", "report", *launches)
+        self.page("index", "index", "report", "--index", *launches, "sample.h5")
 
 
-def main(folder, whole):
+def main(folder, options):
+    whole = "--large" in options
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     pages = Pages(folder, whole)
     pages.call(os.environ["ISOSCALE_SAMPLE"], "sample.h5")
     pages.page("sample", "sample", "report", "sample.h5")
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        for done in [pool.submit(pages.measured), pool.submit(pages.made, LARGE if whole else FEW)]:
-            done.result()
+    if "--few" in options:
+        pages.few()
+    else:
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for done in [pool.submit(pages.measured),
+                         pool.submit(pages.made, LARGE if whole else FEW)]:
+                done.result()
     pages.write("pages.json", json.dumps(sorted(pages.listed, key=lambda page: page["name"])),
                 encoding="ascii")
 
 
 if __name__ == "__main__":
-    main(os.path.abspath(sys.argv[1]), "--large" in sys.argv[2:])
+    main(os.path.abspath(sys.argv[1]), sys.argv[2:])

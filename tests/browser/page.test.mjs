@@ -4,40 +4,11 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { drawnCurves, near } from "./expected.mjs";
-import { close, drawAll, named, onPage, reportOf, shared } from "./pages.mjs";
+import { close, drawAll, named, onPage, openTable, reportOf, shared } from "./pages.mjs";
 
 after(close);
 
 const full = "rich";
-
-/** The cells of a table's column, as shown. */
-const column = (page, index) => page.locator("#efficiency table tbody tr").evaluateAll(
-  (rows, at) => rows.map((row) => row.cells[at].textContent), index);
-
-async function openTable(page, id) {
-  await page.locator(`figure[id="${id}"] details.numbers summary`).click();
-  return page.locator(`figure[id="${id}"] .table`);
-}
-
-test("tables sort by a click on a header and by key", onPage("run", async ({ page }) => {
-  const table = await openTable(page, "efficiency");
-  const at = (await table.locator("thead th").allInnerTexts()).indexOf("ranks");
-  const header = table.locator("thead th").nth(at);
-  const button = header.getByRole("button");
-  const before = (await column(page, at)).map(Number);
-  const ascending = before.toSorted?.((a, b) => a - b) ?? [...before].sort((a, b) => a - b);
-  assert.notDeepEqual(before, ascending);
-  await button.click();
-  assert.equal(await header.getAttribute("aria-sort"), "ascending");
-  assert.deepEqual((await column(page, at)).map(Number), ascending);
-  await button.press("Enter");
-  assert.equal(await header.getAttribute("aria-sort"), "descending");
-  assert.deepEqual((await column(page, at)).map(Number), [...ascending].reverse());
-  // Another column takes over.
-  await table.locator("thead th").nth(0).getByRole("button").press("Space");
-  assert.equal(await header.getAttribute("aria-sort"), null);
-  assert.equal(await table.locator("thead th").nth(0).getAttribute("aria-sort"), "ascending");
-}));
 
 /** RFC 4180. */
 function parseCsv(text) {

@@ -5,6 +5,7 @@
 // Environment, beside that of chromium.mjs: ISOSCALE_PAGES = their folder.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { launched } from "./chromium.mjs";
@@ -122,6 +123,50 @@ export async function assertDrawn(page) {
     assert.ok(at.drawn && at.series > 0, `${at.id} is not drawn`);
     assert.ok(at.width > 100 && at.height > 100, `${at.id} is ${at.width} x ${at.height}`);
   }
+}
+
+export const figure = (page, id) => page.locator(`figure[id="${id}"]`);
+
+/** Opens the table of a chart's numbers and gives it. */
+export async function openTable(page, id) {
+  await figure(page, id).locator("details.numbers summary").click();
+  return figure(page, id).locator(".table");
+}
+
+/** The bytes of the picture that a chart's button saves. */
+async function saved(page, id, format) {
+  // A busy browser drops one of many downloads in a row now and then: that one is asked for again.
+  const ask = async (tries) => {
+    const coming = page.waitForEvent("download", { timeout: 20_000 }).catch(() => null);
+    await figure(page, id).getByRole("button", { name: format, exact: true }).click();
+    return (await coming) ?? (tries > 1 ? ask(tries - 1) : null);
+  };
+  const file = await ask(3);
+  assert.ok(file, `${id}: no ${format} came`);
+  assert.equal(file.suggestedFilename(), `isoscale-${id}.${format.toLowerCase()}`);
+  return readFile(await file.path());
+}
+
+/** A chart is saved as SVG, with its texts and the name of the run's file, and as PNG. */
+export async function assertSaved(page, id, source) {
+  const svg = (await saved(page, id, "SVG")).toString("utf8");
+  const [root, text] = await page.evaluate((given) => {
+    const parsed = new DOMParser().parseFromString(given, "image/svg+xml");
+    return [parsed.documentElement.nodeName, parsed.documentElement.textContent];
+  }, svg);
+  assert.equal(root, "svg", id);
+  assert.ok(!/<script|<foreignObject|\son\w+=/i.test(svg), `${id}: scripts`);
+  const title = await figure(page, id).locator("h3").innerText();
+  assert.ok(text.includes(title), `${id}: the title`);
+  assert.ok(text.includes(source), `${id}: the file`);
+  for (const series of await figure(page, id).locator(".legend button").allInnerTexts()) {
+    assert.ok(text.includes(series), `${id}: ${series}`);
+  }
+  const png = await saved(page, id, "PNG");
+  assert.equal(png.subarray(0, 8).toString("latin1"), "\x89PNG\r\n\x1a\n", id);
+  assert.equal(png.readUInt32BE(16), 2000, `${id}: width`);
+  assert.ok(png.readUInt32BE(20) >= 840, `${id}: height`);
+  assert.ok(png.length > 5000, `${id}: ${png.length} B`);
 }
 
 /**

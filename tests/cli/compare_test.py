@@ -13,7 +13,7 @@ import h5py
 
 import harness
 
-RUN = "run --ranks 1,2 --max-time 0.3s --workload".split()
+RUN = ["run --ranks 1,2 --max-time 0.1s", *harness.LITTLE, "--workload"]
 A = ["a1.h5", "a2.h5", "a3.h5"]
 LAUNCHES = {**{name: [] for name in (*A, "b1.h5")}, "f64.h5": ["--dtype", "f64"]}
 

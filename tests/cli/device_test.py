@@ -74,10 +74,11 @@ class Plugin(Case):
         self.assert_refused(self.isoscale("run --device cuda"), "driver", "--device host")
         self.assertEqual(self.files(), ["small.toml"])
 
-    def test_auto_says_shortly_what_it_took(self):
-        done = self.run_ok("run --workload dp", *QUICK)
+    def test_auto_says_shortly_what_it_took_and_reports_need_no_plugin(self):
+        done = self.run_ok("run --workload dp --output a.h5", *QUICK)
         self.assertRegex(done.stdout, r"device: host \(no GPU \w+\)\n")
         self.assertNotIn("plugin", done.stdout)
+        self.run_ok("report a.h5")
 
     def test_auto_refuses_what_only_gpus_have(self):
         for option in ["--graph", "--share-gpu"]:
@@ -91,10 +92,6 @@ class Plugin(Case):
                            "bf16 --ranks 32 --mesh tp=8,pp=4")
         self.assertIn("tp=8,pp=4", done.stdout)
         self.assertEqual(self.files(), ["small.toml"])
-
-    def test_reports_need_none(self):
-        self.run_ok("run --workload dp --output a.h5", *QUICK)
-        self.run_ok("report a.h5")
 
 
 class FirstContact(Case):
@@ -128,32 +125,31 @@ class FirstContact(Case):
 class Stuck(Case):
     """A GPU that does not come to an end, or fails: what it was at is told."""
 
+    how = ()
+
     def setUp(self):
         super().setUp()
         self.install("ISOSCALE_PLUGIN_STANDIN")
 
-    def end(self, *arguments, **environment):
+    def end(self, **environment):
         """Two ranks of a point, of which the second does what the stand-in was told."""
         self.ended(4, "run --device cuda --output run.h5 --force", *QUICK[2:],
                    "--max-time 60s --ranks 2 --workload dp --timeout", f"{10 * harness.PATIENCE}s",
-                   *arguments, ranks=2, **environment)
+                   *self.how, ranks=2, **environment)
         points = self.points_in()
         self.assertEqual([point["status"] for point in points], ["failed"])
         return points[0]["reason"], json.loads(self.read("run.h5.hang.json"))
 
     def test_a_kernel_that_does_not_end_is_named(self):
-        for graph in [], ["--graph"]:
-            with self.subTest(graph=graph):
-                reason, hang = self.end(*graph, ISOSCALE_STANDIN_ENDLESS="1:3000")
-                self.assertRegex(reason, r"^hang: rank 1 is in gemm, (forward|backward), layer \d")
-                self.assertRegex(hang["first_op"],
-                                 r"^all_reduce of .* along dp, .*\(play \d+, call \d+\)")
-                self.assertEqual((hang["waiting"], hang["absent"]), ([0], [1]))
-                self.assertEqual([rank["rank"] for rank in hang["ranks"]], [0, 1])
+        reason, hang = self.end(ISOSCALE_STANDIN_ENDLESS="1:3000")
+        self.assertRegex(reason, r"^hang: rank 1 is in gemm, (forward|backward), layer \d")
+        self.assertRegex(hang["first_op"], r"^all_reduce of .* along dp, .*\(play \d+, call \d+\)")
+        self.assertEqual((hang["waiting"], hang["absent"]), ([0], [1]))
+        self.assertEqual([rank["rank"] for rank in hang["ranks"]], [0, 1])
 
     def test_a_communicator_that_is_never_ready_ends_the_run_and_is_named(self):
         limit, name = 2 * harness.PATIENCE, "dp+cp+ep on dp"
-        self.ended(4, "run --device cuda --output run.h5", *QUICK,
+        self.ended(4, "run --device cuda --output run.h5", *QUICK, *self.how,
                    "--ranks 2 --workload dp,tp --timeout", f"{limit}s", ranks=2,
                    ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR=name)
         [point] = self.points_in()
@@ -168,7 +164,11 @@ class Stuck(Case):
         self.assertEqual([one["rank"] for one in hang["culprits"]], [1])
 
 
-class Played(Case):
+class StuckInGraphs(Stuck):
+    how = ("--graph",)
+
+
+class OnGpus(Case):
     """The whole program on GPUs: stand-ins that compute on the host, so no time means anything."""
 
     def setUp(self):
@@ -176,12 +176,14 @@ class Played(Case):
         self.install("ISOSCALE_PLUGIN_STANDIN")
 
     def play(self, *arguments, ranks=2, **environment):
-        done = self.run_ok("run --device cuda --output run.h5 --force", *QUICK,
-                           *arguments, ranks=ranks, **environment)
+        done = self.run_ok("run --output run.h5 --force", *QUICK, *arguments, ranks=ranks,
+                           **environment)
         return done, self.run_of()
 
+
+class Played(OnGpus):
     def test_curves_of_every_workload_verify(self):
-        _, run = self.play("--workload dp,tp,pp,hybrid --dtype bf16")
+        _, run = self.play("--device cuda --workload dp,tp,pp,hybrid --dtype bf16")
         self.assertEqual(run["device"], "cuda")
         self.assertEqual(len(run["points"]), 8)
         for point in run["points"]:
@@ -190,23 +192,48 @@ class Played(Case):
             self.assertGreater(point["op_time"]["gemm"], 0)
             self.assertEqual(point["graph"], "off")
 
-    def test_facts_of_each_rank_name_its_gpu(self):
-        _, run = self.play("--workload dp --ranks 2")
+    def test_auto_takes_the_gpus_and_facts_of_each_rank_name_its_own(self):
+        done, run = self.play("--workload tp --ranks 2")
+        self.assertIn("device: cuda", done.stdout)
         facts = [rank["text"] for rank in run["system"]["ranks"]]
         self.assertEqual(len({fact["gpu_uuid"] for fact in facts}), 2)
         for fact in facts:
             for key in ["gpu_name", "gpu_pci", "cuda_driver", "cuda_runtime", "cublas", "nccl"]:
                 self.assertIn(key, fact)
-
-    def test_communicators_are_reported(self):
-        _, run = self.play("--workload tp --ranks 2")
         world, tp = run["points"][0]["communicators"]
         self.assertEqual((world["name"], tp["name"]), ("world", "tp on compute"))
         self.assertIsNone(world["first_call"])  # the others come from it; nothing is sent over it
         self.assertGreater(tp["first_call"], 0)
 
+    def test_graphs(self):
+        _, run = self.play("--device cuda --workload hybrid --ranks 2 --graph")
+        point = run["points"][0]
+        self.assertEqual((point["graph"], point["verified"]), ("on", True))
+        self.assertIsNotNone(point["traced_step"])
+
+    def test_a_later_run_uses_the_algorithms_of_an_earlier_one(self):
+        played = "--device cuda --workload dp --ranks 1"
+        self.play(played, ranks=None)
+        os.rename(self.path("run.h5"), self.path("first.h5"))
+        again, _ = self.play(played, "--gemm-algorithms first.h5", ranks=None)
+        self.assertNotIn("chosen by timing", again.stderr)
+        other, _ = self.play(played, "--dtype f16 --gemm-algorithms first.h5", ranks=None)
+        self.assertIn("chosen by timing", other.stderr)
+
+    def test_ranks_that_share_a_gpu_are_refused_or_only_verified(self):
+        alone = {"ISOSCALE_STANDIN_GPUS": "1"}
+        self.assert_refused(self.isoscale("run --device cuda --workload dp", *QUICK,
+                                          ranks=2, **alone), "--share-gpu")
+        _, run = self.play("--device cuda --workload dp --ranks 2 --share-gpu", **alone)
+        point = run["points"][0]
+        self.assertEqual((point["status"], point["verified"]), ("skipped", True))
+        self.assertEqual(point["labels"], ["shared-gpu"])
+        self.assertIsNone(point["step_time"]["median"])
+
+
+class PlayedInOtherWays(OnGpus):
     def test_training_can_register_the_memory_of_a_step(self):
-        _, run = self.play("--workload tp --ranks 2 --set registration=none,local")
+        _, run = self.play("--device cuda --workload tp --ranks 2 --set registration=none,local")
         self.assertEqual([(point["status"], point["verified"], point["options"]["registration"])
                           for point in run["points"]],
                          [("ok", True, "none"), ("ok", True, "local")])
@@ -215,35 +242,11 @@ class Played(Case):
         self.assertIn("registers no memory", done.stdout + done.stderr)
 
     def test_fp8_reports_the_time_of_its_casts(self):
-        _, run = self.play("--workload tp --dtype fp8")
+        _, run = self.play("--device cuda --workload tp --dtype fp8")
         for point in run["points"]:
             self.assertEqual((point["status"], point["verified"]), ("ok", True), point)
             self.assertGreater(point["op_time"]["cast"], 0)
         self.assertIn("casts and transposes", self.run_ok("report run.h5 --detail").stdout)
-
-    def test_graphs(self):
-        _, run = self.play("--workload hybrid --ranks 2 --graph")
-        point = run["points"][0]
-        self.assertEqual((point["graph"], point["verified"]), ("on", True))
-        self.assertIsNotNone(point["traced_step"])
-
-    def test_a_later_run_uses_the_algorithms_of_an_earlier_one(self):
-        self.play("--workload dp --ranks 1")
-        os.rename(self.path("run.h5"), self.path("first.h5"))
-        again, _ = self.play("--workload dp --ranks 1 --gemm-algorithms first.h5")
-        self.assertNotIn("chosen by timing", again.stderr)
-        other, _ = self.play("--workload dp --ranks 1 --dtype f16 --gemm-algorithms first.h5")
-        self.assertIn("chosen by timing", other.stderr)
-
-    def test_ranks_that_share_a_gpu_are_refused_or_only_verified(self):
-        alone = {"ISOSCALE_STANDIN_GPUS": "1"}
-        self.assert_refused(self.isoscale("run --device cuda --workload dp", *QUICK,
-                                          ranks=2, **alone), "--share-gpu")
-        _, run = self.play("--workload dp --ranks 2 --share-gpu", **alone)
-        point = run["points"][0]
-        self.assertEqual((point["status"], point["verified"]), ("skipped", True))
-        self.assertEqual(point["labels"], ["shared-gpu"])
-        self.assertIsNone(point["step_time"]["median"])
 
     def test_the_quick_suite_takes_a_model_that_suits_the_gpu(self):
         for memory, model in [(80, "gpt-6.7b"), (40, "gpt-1.3b"), (8, "gpt-125m")]:
@@ -255,13 +258,8 @@ class Played(Case):
         tight = {"ISOSCALE_STANDIN_MEMORY": str(2**30)}
         self.assert_refused(self.isoscale("run --output run.h5", **tight),
                             "gpt-125m on mesh 1 needs")
-        done = self.run_ok("run --max-time 0.2s --output run.h5 --set shapes=powers --set "
-                           "largest=512", **tight)
+        done = self.run_ok("run --max-time 0.2s --output run.h5", *harness.FEW_CASES, **tight)
         self.assertIn("model: gpt-125m in bf16", done.stdout)
         self.assertEqual({(p["model"], p["dtype"], p["status"]) for p in self.points_in()[1:]},
                          {("gpt-125m", "bf16", "skipped")})
         self.run_ok("run --resume run.h5", **tight)
-
-    def test_auto_takes_the_gpus(self):
-        done = self.run_ok("run --workload dp --ranks 2", *QUICK, ranks=2)
-        self.assertIn("device: cuda", done.stdout)

@@ -8,7 +8,8 @@ import shlex
 import harness
 
 SHEET = os.path.join(os.environ["ISOSCALE_DOCUMENTS"], "analysis/systems/a100-hdr.toml")
-RUN = "run --device host --workload dp,calibrate --model tiny --ranks 1,2 --max-time 1s".split()
+RUN = ["run --device host --workload dp,calibrate --model tiny --ranks 1,2 --max-time 0.5s",
+       *harness.FEW_CASES]
 
 
 class Predicting(harness.Case):
@@ -36,6 +37,18 @@ class Predicting(harness.Case):
             sums.append(fall["ideal"] + sum(fall["lost"].values()))
         for of_parts in sums:
             self.assertAlmostEqual(of_parts / step["value"], 1, places=4)
+
+    def check_commands(self, run, ranks=4):
+        """The printed commands can be run, at least as far as a dry run goes."""
+        document = self.json(run, "--ranks", str(ranks), "--nodes-of", str(ranks), "--best")
+        commands = [document["best_command"]]
+        if document["next"] is not None:
+            commands.append(document["next"]["command"])
+        for command in commands:
+            words = shlex.split(command)
+            self.run_ok(shlex.join(words[words.index("isoscale") + 1:]), "--dry-run",
+                        ranks=int(words[2]))
+        return document
 
 
 class OfSheets(Predicting):
@@ -76,17 +89,9 @@ class OfSheets(Predicting):
         self.assertEqual(by_name["curve"], self.json(*self.ask())["curve"])
         self.refused("h100", *self.ask()[1:], ["h100-ndr"])
 
-    def test_the_batch_is_said_and_a_single_count_has_no_efficiency(self):
-        asked = [SHEET, "--model", "gpt-1.3b", "--ranks", "64"]
-        document = self.json(*asked)
+    def test_the_batch_is_said(self):
+        document = self.json(SHEET, "--model gpt-1.3b --ranks 64")
         self.assertEqual((document["batch"], document["tokens_per_step"]), (512, 512 * 2048))
-        point = document["curve"]["points"][0]
-        self.assertAlmostEqual(point["throughput_per_rank"]["value"] * 64,
-                               point["throughput"]["value"], places=3)
-        text = self.text(*asked, "--set gemm=1.3x")
-        self.assertIn("512", text)
-        self.assertNotRegex(text, "100.0%|fficiency")
-        self.assertFalse(document["has_efficiency"])
 
     def test_few_microbatches_are_warned_of(self):
         asked = [SHEET, "--model", "gpt-1.3b", "--ranks", "8", "--mesh", "pp=8"]
@@ -185,34 +190,6 @@ class OfRuns(Predicting):
         self.assertAlmostEqual(document["best"][0]["step_time"]
                                / document["curve"]["points"][0]["step_time"]["value"], 1, places=6)
 
-    def check_commands(self, run, ranks=4):
-        """The printed commands can be run, at least as far as a dry run goes."""
-        document = self.json(run, "--ranks", str(ranks), "--nodes-of", str(ranks), "--best")
-        commands = [document["best_command"]]
-        if document["next"] is not None:
-            commands.append(document["next"]["command"])
-        for command in commands:
-            words = shlex.split(command)
-            self.run_ok(shlex.join(words[words.index("isoscale") + 1:]), "--dry-run",
-                        ranks=int(words[2]))
-        return document
-
-    def test_its_commands_name_the_model_file_of_the_run(self):
-        keys = "layers = 2\nhidden = 64\nheads = 4\nsequence = 32\n"
-        measured = "--device host --workload dp,calibrate --ranks 1,2 --max-time 1s".split()
-        os.mkdir(self.path("my models"))
-        self.write("my models/even.toml", keys)
-        self.run_ok("run", *measured, "--model='my models/even.toml'", "--output file.h5", ranks=2)
-        self.assertIn("--model 'my models/even.toml'",
-                      self.check_commands("file.h5")["best_command"])
-        self.write("plan.toml", f"[model]\nname = 'mine'\n{keys}")
-        self.run_ok("run plan.toml", *measured, "--output table.h5", ranks=2)
-        document = self.json("table.h5 --ranks 4 --nodes-of 4 --best")
-        told = [text for text in document["warnings"] if "mine.toml" in text]
-        self.assertEqual(len(told), 1, document["warnings"])
-        self.write("mine.toml", told[0].split("one a line: ")[1].replace("; ", "\n"))
-        self.check_commands("table.h5")
-
     def test_a_network_of_a_sheet_joins_nodes_of_a_run(self):
         refused = self.json("run.h5 --ranks 2,4")["curve"]["points"]
         self.assertIsNone(refused[0]["refused"])
@@ -232,15 +209,9 @@ class OfRuns(Predicting):
         self.refused("run.h5 --ranks 4 --network run.h5", ["--network run.h5"])
 
     def test_a_sheet_takes_the_links_between_nodes_from_another(self):
-        asked = "h100-ndr --model gpt-6.7b --ranks 64 --mesh tp=1"
-        own, other = (self.json(asked, *more) for more in ([], ["--network ethernet"]))
-        self.assertEqual([at["from"] for at in other["parts"]][:2], ["h100-ndr", "ethernet"])
-        self.assertEqual([at["from"] for at in own["parts"]][:2], ["h100-ndr", "h100-ndr"])
-        self.assertTrue(all(at["source"] for at in other["parts"]))
-        self.assert_shown(self.text(asked, "--network ethernet"), "between nodes: ethernet",
+        self.assert_shown(self.text("h100-ndr --model gpt-6.7b --ranks 64 --mesh tp=1",
+                                    "--network ethernet"), "between nodes: ethernet",
                           "software: NeMo")
-        slow, fast = (at["curve"]["points"][0]["step_time"]["value"] for at in (other, own))
-        self.assertGreater(slow, 1.5 * fast)
         # The run has one node.
         self.refused("h100-ndr --model tiny --ranks 16 --network run.h5", ["--network run.h5"])
 
@@ -257,3 +228,22 @@ class OfRuns(Predicting):
         self.refused("run.h5 --ranks 4 --workload tp", ["--workload tp"])
         self.run_ok("run --device host --workload dp --ranks 1 --max-time 0.2s --output bare.h5")
         self.refused("bare.h5 --ranks 4", ["calibrate"])
+
+
+class ModelFiles(Predicting):
+    def test_its_commands_name_the_model_file_of_the_run(self):
+        keys = "layers = 2\nhidden = 64\nheads = 4\nsequence = 32\n"
+        measured = ["--device host --workload dp,calibrate --ranks 1,2 --max-time 0.3s",
+                    *harness.FEW_CASES]
+        os.mkdir(self.path("my models"))
+        self.write("my models/even.toml", keys)
+        self.run_ok("run", *measured, "--model='my models/even.toml'", "--output file.h5", ranks=2)
+        self.assertIn("--model 'my models/even.toml'",
+                      self.check_commands("file.h5")["best_command"])
+        self.write("plan.toml", f"[model]\nname = 'mine'\n{keys}")
+        self.run_ok("run plan.toml", *measured, "--output table.h5", ranks=2)
+        document = self.json("table.h5 --ranks 4 --nodes-of 4 --best")
+        told = [text for text in document["warnings"] if "mine.toml" in text]
+        self.assertEqual(len(told), 1, document["warnings"])
+        self.write("mine.toml", told[0].split("one a line: ")[1].replace("; ", "\n"))
+        self.check_commands("table.h5")

@@ -12,8 +12,8 @@ import harness
 SECTIONS = ("curves", "breakdown", "efficiency", "waterfall", "pop", "strategies", "phases",
             "layers", "soak", "nodes", "devices", "findings", "warnings", "preflight", "rows",
             "calibration", "legend")
-QUICK = "--workload dp,tp --max-time 0.3s --output run.h5".split()
-LAUNCH = "run --workload dp --max-time 0.3s".split()
+QUICK = ["--workload dp,tp --max-time 0.2s --output run.h5", *harness.LITTLE]
+LAUNCH = ["run --workload dp --max-time 0.2s", *harness.LITTLE]
 
 
 def numbers(text):

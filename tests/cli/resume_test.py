@@ -11,7 +11,7 @@ import time
 import harness
 from hang_test import end_ranks_of, ranks_of
 
-CURVES = "run --workload dp,tp --max-time 0.2s --precision 20%".split()
+CURVES = [*"run --workload dp,tp --max-time 0.2s --precision 20%".split(), *harness.LITTLE]
 
 RANKS = 4
 # 12 points: four experiments on 1, 2 and 4 ranks. A curve of hybrid keeps its tensor ranks, so its
@@ -70,7 +70,7 @@ class Resumed(harness.Case):
         self.assertEqual(self.run_ok("run --resume run.h5 --quiet").stdout, "")
 
     def test_another_launch_is_refused(self):
-        self.run_ok(*CURVES, "--budget 1ms --output run.h5", ranks=2)
+        self.measured("run.h5", *CURVES, "--budget 1ms", ranks=2)
         before = self.content()
         self.assert_refused(self.isoscale("run --resume run.h5"), "1 rank, not 2")
         self.assert_refused(self.isoscale("run --resume run.h5 --max-time 1s", ranks=2),
@@ -84,8 +84,10 @@ class Resumed(harness.Case):
 
 class Budget(harness.Case):
     def test_what_does_not_fit_is_skipped_and_measured_later(self):
-        self.run_ok(*CURVES, "--budget 1ms --output run.h5", ranks=2)
+        done = self.run_ok(*CURVES, "--budget 1ms --output run.h5", ranks=2)
         run = self.run_of()
+        for told in (done.stderr, str(run["warnings"])):  # there is no curve
+            self.assertRegex(told, "--budget 1 ms .* 4 points")
         self.assertEqual(run["status"], "complete")
         self.assertEqual([(p["status"], p["reason"]) for p in run["points"]],
                          [("skipped", "budget")] * 4)
@@ -96,11 +98,6 @@ class Budget(harness.Case):
         self.assertEqual({p["status"] for p in run["points"]}, {"ok"})
         self.assertEqual([p["ranks"] for p in run["points"]], [1, 2, 1, 2])
 
-    def test_a_run_without_any_curve_says_so(self):
-        done = self.run_ok(*CURVES, "--budget 1ms --output run.h5", ranks=2)
-        for told in (done.stderr, str(self.run_of()["warnings"])):
-            self.assertRegex(told, "--budget 1 ms .* 4 points")
-
     def test_the_ends_of_a_curve_come_first_and_keep_their_places(self):
         done = self.run_ok("run --workload dp --set microbatches=6 --max-time 0.2s --precision 20% "
                            "--ranks 1,2,3 --budget 30m --output run.h5", ranks=3)
@@ -110,7 +107,7 @@ class Budget(harness.Case):
         self.assertEqual([(p["index"], p["ranks"]) for p in points], [(0, 1), (1, 2), (2, 3)])
 
     def test_a_job_that_ends_too_early_is_warned_of(self):
-        arguments = "run --workload dp --max-time 60s --precision 50% --output".split()
+        arguments = ["run --workload dp --max-time 60s --precision 50%", *harness.LITTLE, "--output"]
         end = str(int(time.time()) + 50)
         done = self.run_ok(*arguments, "a.h5", SLURM_JOB_END_TIME=end)
         self.assertRegex(done.stderr,

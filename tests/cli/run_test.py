@@ -9,7 +9,7 @@ import h5py
 
 import harness
 
-CURVE = "run --workload dp,pp --max-time 0.4s".split()
+CURVE = "run --workload dp,pp --max-time 0.2s".split()
 POINT_KEYS = {
     "index", "workload", "model", "dtype", "mesh", "ranks", "nodes", "scaling", "placement",
     "options", "labels", "status", "reason", "verified", "step_time", "throughput", "speedup",
@@ -76,9 +76,9 @@ class Measured(harness.Case):
     def test_every_point_of_the_quick_suite_has_an_interval(self):
         # It may be wide. Steps of a machine that others load can be too correlated for one: then
         # the loop has gone on to its bound, three times --max-time less what it does between steps.
-        bound = 2.7 * 10
-        done = self.run_ok("run --suite quick --precision 99% --max-time 10s --output run.h5",
-                           ranks=2)
+        bound = 2.7 * 4
+        done = self.run_ok("run --suite quick --precision 99% --max-time 4s --output run.h5",
+                           *harness.FEW_CASES, ranks=2)
         counts = re.findall(r"(\d+) of (\d+) steps count, stopped", done.stderr)
         points = self.points_in()
         self.assertEqual([p["status"] for p in points], ["ok"] * 10)

@@ -29,6 +29,8 @@ using workloads::Options;
 
 class Transports : public OnGpus {
  protected:
+  Transports() { choose_at_once(); }
+
   [[nodiscard]] int ranks() const { return gpus_.world.size(); }
 
   /// Why the executor cannot; "" when it can.
@@ -227,6 +229,7 @@ TEST_P(Twins, OfEveryMeshAndPrecision) {
   for (const mesh::Shape& mesh : gpu_twins::meshes(gpus.world.size())) {
     for (const Precision precision : gpu_twins::precisions) {
       machine().settings = healthy(gpus.world, turn);
+      choose_at_once();
       const auto options = gpu_twins::option_sets();
       const auto request = gpu_twins::request_of(mesh, precision, options[turn % options.size()]);
       // A half as graphs, the other half plainly.
@@ -256,6 +259,7 @@ TEST_P(Twins, OfFp8RowsThatTravelInParts) {
 
 TEST(Twin, GivesBackAllItTook) {
   const Gpus gpus;
+  choose_at_once();
   const Alive before = machine().alive;
   const std::size_t pieces = machine().memory.count();
   const mesh::Shape mesh{.dp = gpus.world.size()};
@@ -288,6 +292,7 @@ TEST(Twin, FindsAWaitThatIsMissing) {
     int found = 0;
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
       machine().settings = healthy(gpus.world, seed);
+      choose_at_once();
       const auto verify = [&](const program::ProgramSet& set) {
         return runner::measure::verify_programs(set, hybrid, twin, *executor, gpus.world);
       };

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include "tests/executor/executors.hpp"
 
@@ -22,22 +24,17 @@ struct Picked {
   std::vector<double> values, left;
   std::vector<std::int32_t> places;
 };
-/// Select as its description reads: the largest that is left, and of equal ones the first.
-Picked pick(std::vector<double> src, std::size_t block, std::size_t keep) {
+/// Select as its description reads: the largest magnitudes, and of equal ones the first.
+Picked pick(const std::vector<double>& src, std::size_t block, std::size_t keep) {
   Picked result{.values = {}, .left = src, .places = {}};
   for (std::size_t begin = 0; begin < src.size(); begin += block) {
-    const std::size_t end = std::min(begin + block, src.size());
-    std::vector<std::int32_t> places;
-    std::vector<bool> taken(end - begin);
-    for (std::size_t k = 0; k < std::min(keep, end - begin); ++k) {
-      std::size_t best = end;
-      for (std::size_t i = begin; i < end; ++i) {
-        if (taken[i - begin]) continue;
-        if (best == end || std::abs(src[i]) > std::abs(src[best])) best = i;
-      }
-      taken[best - begin] = true;
-      places.push_back(static_cast<std::int32_t>(best));
-    }
+    const std::size_t size = std::min(block, src.size() - begin);
+    std::vector<std::int32_t> places(size);
+    std::iota(places.begin(), places.end(), static_cast<std::int32_t>(begin));
+    std::ranges::stable_sort(places, std::greater{}, [&](std::int32_t place) {
+      return std::abs(src[static_cast<std::size_t>(place)]);
+    });
+    places.resize(std::min(keep, size));
     std::ranges::sort(places);
     places.resize(keep, -1);
     for (const std::int32_t place : places) {

@@ -58,15 +58,13 @@ class Slurm(Case):
         self.script_ok("slurm.sbatch", *arguments, **self.job(**more))
         return self.calls()[-1]
 
-    def test_a_job(self):
-        self.assertEqual(self.started("--workload dp,tp"),
-                         "-n 4 --map-by ppr:2:node:PE=8 --bind-to core isoscale run "
+    def test_a_job_and_its_variables(self):
+        begin = "-n 4 --map-by ppr:2:node:PE"
+        self.assertEqual(self.started("--workload dp,tp"), f"{begin}=8 --bind-to core isoscale run "
                          "--output isoscale-17.h5 --workload dp,tp")
-
-    def test_variables(self):
-        call = self.started(ISOSCALE_OUTPUT="here.h5", ISOSCALE_MPIRUN="--cores-per-rank 3")
-        self.assertEqual(call, "-n 4 --map-by ppr:2:node:PE=3 --bind-to core isoscale run "
-                               "--output here.h5")
+        self.assertEqual(self.started(ISOSCALE_OUTPUT="here.h5",
+                                      ISOSCALE_MPIRUN="--cores-per-rank 3"),
+                         f"{begin}=3 --bind-to core isoscale run --output here.h5")
 
     def test_gpus_of_the_job_get_a_rank_each(self):
         call = self.started(SLURM_GPUS_ON_NODE="2", SLURM_NTASKS_PER_NODE="2")
@@ -86,29 +84,23 @@ class Slurm(Case):
         self.assertTrue(self.started("--workload dp", SLURM_RESTART_COUNT="1").endswith(
             "isoscale run --output isoscale-17.h5 --workload dp"))
         self.write("isoscale-17.h5", "")
-        self.assertTrue(self.started("--workload dp", SLURM_RESTART_COUNT="1").endswith(
-            "isoscale run --resume isoscale-17.h5"))
         # A first start never touches the file of another job.
         self.assertIn("--output isoscale-17.h5", self.started())
-
-    def test_a_restart_keeps_the_options_of_its_launch(self):
-        """Those that the run file does not have, however they are written."""
-        self.write("isoscale-17.h5", "")
-        call = self.started("--workload dp --allow world-size,shared-cores --budget 20s --quiet "
-                            "--set a=b", SLURM_RESTART_COUNT="1")
-        self.assertTrue(call.endswith("isoscale run --resume isoscale-17.h5 --allow "
-                                      "world-size,shared-cores --budget 20s --quiet"), call)
-        call = self.started("--allow=world-size --model tiny --budget=20s --quiet=true",
-                            SLURM_RESTART_COUNT="1")
-        self.assertTrue(call.endswith("run --resume isoscale-17.h5 --allow=world-size "
-                                      "--budget=20s --quiet=true"), call)
-
-    def test_a_restart_with_gpus_leaves_the_device_to_the_file(self):
-        """isoscale takes no --device beside --resume."""
-        self.write("isoscale-17.h5", "")
-        call = self.started(SLURM_GPUS_ON_NODE="2", SLURM_NTASKS_PER_NODE="2",
-                            SLURM_RESTART_COUNT="1")
-        self.assertTrue(call.endswith("bind.sh -- isoscale run --resume isoscale-17.h5"), call)
+        # Kept are the options that the run file does not have, however they are written. isoscale
+        # takes no --device beside --resume: with GPUs it is left to the file.
+        gpus = {"SLURM_GPUS_ON_NODE": "2", "SLURM_NTASKS_PER_NODE": "2"}
+        for arguments, kept, more in [
+                ("--workload dp", "", {}),
+                ("--workload dp --allow world-size,shared-cores --budget 20s --quiet --set a=b",
+                 " --allow world-size,shared-cores --budget 20s --quiet", {}),
+                ("--allow=world-size --model tiny --budget=20s --quiet=true",
+                 " --allow=world-size --budget=20s --quiet=true", {}),
+                ("", "", gpus)]:
+            with self.subTest(arguments=arguments):
+                call = self.started(arguments, SLURM_RESTART_COUNT="1", **more)
+                bind = "bind.sh -- " if more else ""
+                self.assertTrue(call.endswith(f"{bind}isoscale run --resume isoscale-17.h5{kept}"),
+                                call)
 
     def test_isoscale_takes_what_a_restart_keeps(self):
         """With the program itself, whose file of one rank is complete."""
@@ -120,12 +112,11 @@ class Slurm(Case):
                                          ISOSCALE_MPIRUN="--gpus 1 --bind none"))
         self.assertIn("is complete", done.stdout + done.stderr)
 
-    def test_the_time_limit_ends_it_in_order(self):
+    def test_the_time_limit_and_scancel_end_it_in_order(self):
         said = self.assert_ends_in_order("slurm.sbatch", signal.SIGUSR1, self.job(),
                                          "ended by USR1", "isoscale-17.h5")
         self.assertNotIn("continues in the queue", said)
-
-    def test_scancel_ends_it_in_order(self):
+        os.remove(self.path("begun"))
         self.assert_ends_in_order("slurm.sbatch", signal.SIGTERM, self.job(), "ended by TERM")
 
     def test_the_time_limit_puts_it_back_as_often_as_asked(self):
@@ -156,13 +147,11 @@ class Slurm(Case):
             self.assert_script_refused(done, "ISOSCALE_TIMEOUT", f"'{value}'")
         self.assertEqual(self.calls(), [])
 
-    def test_without_a_folder_to_write_to(self):
+    def test_without_a_folder_to_write_to_and_outside_of_a_job(self):
         job = self.job()
         del job["SLURM_SUBMIT_DIR"]
         self.assert_script_refused(self.script("slurm.sbatch", **job), "SLURM_SUBMIT_DIR")
         self.script_ok("slurm.sbatch", ISOSCALE_OUTPUT="here.h5", **job)
-
-    def test_outside_of_a_job(self):
         self.assert_script_refused(self.script("slurm.sbatch"), "sbatch")
 
     def test_a_copy_finds_its_folder(self):
@@ -216,7 +205,5 @@ class Pbs(Case):
         self.stand_in("qstat", "echo '    run_count = a[$(touch ran)0]'")
         self.assert_script_refused(self.script("pbs.sh", **self.job()), "run_count")
         self.assertFalse(os.path.exists(self.path("ran")))
+        self.assert_script_refused(self.script("pbs.sh"), "qsub")  # outside of a job
         self.assertEqual(self.calls(), [])
-
-    def test_outside_of_a_job(self):
-        self.assert_script_refused(self.script("pbs.sh"), "qsub")

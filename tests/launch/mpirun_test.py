@@ -12,6 +12,28 @@ from scripts import harness
 OPEN_MPI = 'echo "mpirun (Open MPI) 5.0.6"'
 MPICH = 'echo "HYDRA build details:"; echo "    Version:  4.2.0"'
 INTEL = 'echo "Intel(R) MPI Library for Linux* OS, Version 2021.13"'
+MPIS = {"open": OPEN_MPI, "mpich": MPICH, "intel": INTEL}
+#: Which MPI and which options; below them, what the script makes of them on a node of 16 cores.
+COMMANDS = """
+open: -n 4 run --workload dp,tp
+    -n 4 --map-by ppr:4:node:PE=4 --bind-to core isoscale run --workload dp,tp
+open: -np 2 --cores-per-rank 3 -- check
+    -n 2 --map-by ppr:2:node:PE=3 --bind-to core isoscale check
+open: -n 32 run
+    -n 32 --map-by ppr:32:node:OVERSUBSCRIBE --bind-to none isoscale run
+open: -n 1 run --set 'x=a b'
+    -n 1 --map-by ppr:1:node:PE=16 --bind-to core isoscale run --set 'x=a b'
+open: --hosts a,b -n 8 --cores-per-rank 4 run
+    -n 8 --host a:4,b:4 --map-by ppr:4:node:PE=4 --bind-to core isoscale run
+open: --hostfile hosts.txt --ranks-per-node 8 --cores-per-rank 2 run
+    -n 24 --hostfile hosts.txt --map-by ppr:8:node:PE=2 --bind-to core isoscale run
+mpich: --hosts a,b --ranks-per-node 4 --cores-per-rank 4 run
+    -n 8 -ppn 4 -hosts a,b -bind-to core:4 isoscale run
+mpich: -n 4 --bind none run
+    -n 4 -ppn 4 -bind-to none isoscale run
+intel: -n 4 run
+    -n 4 -ppn 4 -genv I_MPI_PIN_CELL core -genv I_MPI_PIN_DOMAIN 4:compact isoscale run
+"""
 
 
 class Case(scripts.Case):
@@ -34,12 +56,12 @@ class Case(scripts.Case):
 
 
 class Commands(Case):
-    def test_open_mpi(self):
-        self.assertEqual(self.command("-n 4 run --workload dp,tp"),
-                         "mpirun -n 4 --map-by ppr:4:node:PE=4 --bind-to core "
-                         "isoscale run --workload dp,tp")
-        self.assertEqual(self.command("-np 2 --cores-per-rank 3 -- check"),
-                         "mpirun -n 2 --map-by ppr:2:node:PE=3 --bind-to core isoscale check")
+    def test_commands_of_each_mpi(self):
+        self.write("hosts.txt", "# rack 3\na slots=8\nb slots=8  # new\n\nc:8\n")
+        for mpi, options, command in re.findall(r"(\w+): (.*)\n    (.*)\n", COMMANDS):
+            with self.subTest(mpi=mpi, options=options):
+                self.stand_in("mpirun", MPIS[mpi])
+                self.assertEqual(self.command(options), f"mpirun {command}")
 
     def test_open_mpi_of_root(self):
         """It wants to be told twice; the command that is shown says so itself."""
@@ -50,25 +72,10 @@ class Commands(Case):
         self.stand_in("mpirun", MPICH)
         self.assertTrue(self.command("-n 2 run").startswith("mpirun "))
 
-    def test_more_ranks_than_cores_are_not_bound(self):
-        self.assertEqual(self.command("-n 32 run"),
-                         "mpirun -n 32 --map-by ppr:32:node:OVERSUBSCRIBE --bind-to none "
-                         "isoscale run")
-
     def test_cores_are_not_the_threads_of_openmp(self):
         """As nproc of coreutils, which says OMP_NUM_THREADS where that is set."""
         self.stand_in("nproc", "echo ${OMP_NUM_THREADS:-16}")
         self.assertIn("ppr:2:node:PE=8 ", self.command("-n 2 run", OMP_NUM_THREADS="1"))
-
-    def test_hosts_and_host_files(self):
-        self.assertEqual(self.command("--hosts a,b -n 8 --cores-per-rank 4 run"),
-                         "mpirun -n 8 --host a:4,b:4 --map-by ppr:4:node:PE=4 --bind-to core "
-                         "isoscale run")
-        self.write("hosts.txt", "# rack 3\na slots=8\nb slots=8  # new\n\nc:8\n")
-        self.assertEqual(self.command("--hostfile hosts.txt --ranks-per-node 8 --cores-per-rank 2 "
-                                      "run"),
-                         "mpirun -n 24 --hostfile hosts.txt --map-by ppr:8:node:PE=2 "
-                         "--bind-to core isoscale run")
 
     def test_other_hosts_get_the_environment_that_a_run_needs(self):
         needed = {"LD_LIBRARY_PATH": "/opt/hdf5/lib", "NCCL_IB_HCA": "mlx5", "OMP_NUM_THREADS": "2",
@@ -83,17 +90,6 @@ class Commands(Case):
             self.assertFalse({*others} & forwarded)
             self.assertNotIn("secret", shown)
         self.assertNotIn(" -x ", self.whole_command("-n 2 run", **needed))
-
-    def test_mpich_and_intel(self):
-        self.stand_in("mpirun", MPICH)
-        self.assertEqual(self.command("--hosts a,b --ranks-per-node 4 --cores-per-rank 4 run"),
-                         "mpirun -n 8 -ppn 4 -hosts a,b -bind-to core:4 isoscale run")
-        self.assertEqual(self.command("-n 4 --bind none run"),
-                         "mpirun -n 4 -ppn 4 -bind-to none isoscale run")
-        self.stand_in("mpirun", INTEL)
-        self.assertEqual(self.command("-n 4 run"),
-                         "mpirun -n 4 -ppn 4 -genv I_MPI_PIN_CELL core "
-                         "-genv I_MPI_PIN_DOMAIN 4:compact isoscale run")
 
     def test_gpus(self):
         """One rank per GPU, bound by bind.sh, which needs the whole node's mask for it."""
@@ -153,19 +149,12 @@ class Commands(Case):
         [line] = self.shown(os.path.join(folder, "mpirun.sh"), "-n 1 --print run")
         self.assertTrue(line.endswith(os.path.realpath(self.path("prefix/bin/isoscale")) + " run"))
 
-    def test_words_are_shown_as_a_shell_reads_them(self):
-        self.assertIn("run --set 'x=a b'", self.command("-n 1 run --set 'x=a b'"))
-
 
 class Refusals(Case):
     """One message with the fix, before anything starts."""
 
     def refused(self, *arguments, **environment):
         return self.script("mpirun.sh", "--program", self.program, *arguments, **environment)
-
-    def test_no_mpirun(self):
-        done = self.refused("--mpirun nonexistent-mpirun -n 2 run")
-        self.assert_script_refused(done, "nonexistent-mpirun", "--mpirun FILE")
 
     def test_srun_without_a_way_to_wire_ranks(self):
         self.stand_in("srun", 'printf "MPI plugin types are...\\n\\tnone\\n"')
@@ -234,6 +223,9 @@ class Refusals(Case):
 
     def test_usage(self):
         for arguments, needles in [
+                (["--mpirun nonexistent-mpirun -n 2 run"],
+                 ["nonexistent-mpirun", "--mpirun FILE"]),
+                (["--program nothing -n 2 run"], ["'nothing'"]),
                 (["-n", "2"], ["say what to run"]),
                 (["run"], ["how many ranks"]),
                 (["-n", "0", "run"], ["-n", "'0'"]),
@@ -248,8 +240,6 @@ class Refusals(Case):
                 self.assert_script_refused(self.refused(*arguments), *needles)
 
     def test_no_program(self):
-        done = self.script("mpirun.sh", "--program nothing -n 2 run")
-        self.assert_script_refused(done, "'nothing'")
         done = self.script("mpirun.sh", "-n 2 run", ISOSCALE="nothing")
         self.assert_script_refused(done, "'nothing'")
 

@@ -16,7 +16,7 @@ namespace {
 
 TEST(RandomTwins, EqualOneRank) {
   const char* const given = std::getenv("ISOSCALE_RANDOM_TWINS");
-  const int wanted = given != nullptr ? std::stoi(given) : 100;
+  const int wanted = given != nullptr ? std::stoi(given) : 50;
   const Ranks ranks;
   workloads::RandomRequests requests{20260101, {"transport"}};  // the host has one
   for (int i = 0; i < wanted; ++i) {

@@ -1,8 +1,29 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
+// The tests that every executor must pass, those of this folder and of points in tests/mpi, run on
+// the host.
+#include "executor/host/host.hpp"
+#include "tests/executor/emulating_executor.hpp"
+#include "tests/executor/executors.hpp"
 #include "tests/mpi/points.hpp"
 
 namespace isoscale::executor {
+namespace {
+
+std::unique_ptr<Executor> make_host() { return make_host_executor({}); }
+
+}  // namespace
+
+std::vector<Backend> backends() {
+  return {
+      {.name = "host", .make = make_host, .floats = {program::DType::f64, program::DType::f32}}};
+}
+std::vector<Backend> narrow_backends() {
+  return {{.name = "emulating",
+           .make = make_emulating_executor,
+           .floats = {program::DType::f16, program::DType::bf16}}};
+}
 
 /// On the calling thread and on a worker; parts of f32 are above any eager limit (64 KiB).
 std::vector<Way> ways() {
