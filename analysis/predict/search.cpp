@@ -295,7 +295,7 @@ class Search {
   }
 
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
-  static constexpr std::size_t simulated_at_once = 4;
+  static constexpr std::size_t simulated_at_once = 6;
   /// A search ends when the layer_passes() of its simulated entries exceed this number, because its
   /// time is roughly proportional to them.
   static constexpr double most_passes = 200'000;

@@ -43,6 +43,7 @@ TEST(ModelFit, NeedsNoCorrectionOfItself) {
   }
   EXPECT_NEAR(known().fit.correction, 1, 0.02);
   EXPECT_LT(std::abs(known().fit.drift), 0.01);
+  EXPECT_EQ(known().fit.predicted, 3);  // the points after the first
   EXPECT_EQ(known().fit.most_ranks, 8);
   EXPECT_EQ(known().fit.points.back().nodes, 8);
   EXPECT_EQ(known().fit.workload, "dp");
