@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "commands.hpp"
 
+#include <fmt/format.h>
+
 #include <span>
 #include <utility>
 #include <vector>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/predict/system_file.hpp"
+#include "base/log.hpp"
 #include "commands.hpp"
 #include "machine/job_environment.hpp"
 

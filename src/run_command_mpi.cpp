@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -10,6 +12,7 @@
 #include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
+#include "base/log.hpp"
 #include "comm/communicator.hpp"
 #include "comm/errors.hpp"
 #include "commands.hpp"

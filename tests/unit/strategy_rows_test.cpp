@@ -244,8 +244,7 @@ TEST(AsyncReduce, HidesTheSumsOfInputGradients) {
 
 /// Extents that fp8 can multiply on 4 ranks of tp.
 Request narrow_request(Precision precision, Options options) {
-  return request_of({.hidden = 64, .ffn = 128, .head_size = 16, .sequence = 64}, 2,
-                    std::move(options), precision);
+  return request_of("hidden=64 ffn=128 head_size=16 sequence=64", 2, std::move(options), precision);
 }
 
 /// Rows that arrive in parts are cast part by part, and rows that are there all at once are cast
