@@ -55,7 +55,7 @@ workloads::Request searched(const Question& question, int ranks, Prediction& int
   if (question.fit) correct(question.fit->correction, into.best);
   if (!found.complete) {
     into.warnings.push_back(fmt::format(
-        "on {} ranks there was no time to simulate all that could be among the best", ranks));
+        "on {} ranks there was no time to simulate all that may be the fastest", ranks));
   }
   return into.best.front().request;
 }

@@ -211,13 +211,14 @@ render::DocumentTable what_if_table(const Prediction& prediction, const Forecast
   return result;
 }
 
-/// Returns a table of the best meshes and options that a search found; empty if there was no
-/// search.
+/// Returns a table of the meshes and options that a search simulated, the fastest of all first;
+/// empty if there was no search.
 render::DocumentTable best_table(const Prediction& prediction) {
   render::DocumentTable result;
   if (prediction.best.empty()) return result;
-  result.title = fmt::format("the best of {} meshes and options looked at, on {} ranks",
-                             prediction.searched, prediction.best.front().request.mesh.size());
+  result.title = fmt::format(
+      "the fastest of {} meshes and options looked at, on {} ranks, and others that were simulated",
+      prediction.searched, prediction.best.front().request.mesh.size());
   const std::vector<std::string> keys = telling_options(prediction.best);
   for (const Candidate& at : prediction.best) {
     std::vector<render::Cell> cells{{"", Json(result.rows.size() + 1)},

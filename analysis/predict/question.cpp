@@ -404,6 +404,10 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
       machine.network->ports_per_rank = other.network->ports_per_rank;
       machine.network->tiers = other.network->tiers;
       machine.network->collnet = other.network->collnet;
+      // Switches between nodes reduce if those of the other network do.
+      std::vector<simulate::Algorithm>& algorithms = machine.network->algorithms;
+      std::erase(algorithms, simulate::Algorithm::collnet);
+      if (machine.network->collnet) algorithms.push_back(simulate::Algorithm::collnet);
     } else {
       machine.measured.untold = other.measured.untold;
     }

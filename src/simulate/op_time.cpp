@@ -290,9 +290,9 @@ class ProgramTimes {
   std::map<Likeness, double> known_;
 };
 
-/// False for messages between stages and for collectives of replicas. These are the collectives
-/// along dp and those along ep except the all-to-all of experts. True for all other ops, which are
-/// part of the pass of a microbatch.
+/// False for messages (between stages, and around rings of tp and cp) and for collectives of
+/// replicas, which are those along dp and those along ep except the all-to-all of experts. True for
+/// all other ops, which are part of the pass of a microbatch.
 bool is_inside_pass(const program::Op& op) {
   const auto* const collective = std::get_if<program::Collective>(&op.payload);
   if (collective == nullptr) return !std::holds_alternative<program::Exchange>(op.payload);
@@ -311,13 +311,16 @@ bool is_of_bucket(const program::Op& op) {
 
 /// The host launches an op while the device executes the one before it. An op of the main stream
 /// therefore takes at least as long as the host needs for the ops that follow it, up to the next
-/// one of the main stream; ops on other streams take host time too, as do buckets of sharded
-/// states. An op that takes no time on the device is part of another op's kernel and needs no
-/// launch. This function makes ops longer where the host is slower than the device.
+/// one of the main stream. Since steps repeat, the first op of the main stream follows the last.
+/// Ops on other streams take host time too, as do buckets of sharded states; messages take none. An
+/// op that takes no time on the device is part of another op's kernel and needs no launch. This
+/// function makes ops longer where the host is slower than the device.
 void add_host_time(const Software& software, const program::Program& source,
                    std::vector<double>& seconds) {
   double next = 0;  // host time of the ops from this one to the next one of the main stream
-  for (std::size_t i = source.ops.size(); i-- > 0;) {
+  // Backwards, twice: the second time, `next` begins with what precedes the first of these ops.
+  for (std::size_t left = 2 * source.ops.size(); left-- > 0;) {
+    const std::size_t i = left % source.ops.size();
     const program::Op& op = source.ops[i];
     if (is_of_bucket(op)) next += software.host_bucket;
     if (!is_inside_pass(op) || seconds[i] == 0) continue;

@@ -152,7 +152,7 @@ class Pages:
         self.compared()
 
     def few(self):
-        """A page of each kind."""
+        """Pages of a prediction, a comparison, one run, several launches and an index."""
         self.of_sheet()
         launches = self.compared()
         self.page("run", "run", "report", launches[0])

@@ -42,7 +42,9 @@ TEST_P(Twins, OfFp8RowsThatTravelInParts) {
   const auto cuda = make_executor(world, GetParam());
   const std::vector<Precision>& able = cuda->describe().precisions;
   if (std::ranges::find(able, Precision::fp8) == able.end()) GTEST_SKIP() << "no fp8";
-  for (const workloads::Request& request : gpu_twins::fp8_rows(world.size())) {
+  const std::vector<workloads::Request> requests = gpu_twins::fp8_rows(world.size());
+  if (requests.empty()) GTEST_SKIP() << "too few rows for so many ranks";
+  for (const workloads::Request& request : requests) {
     gpu_twins::expect_equal_to_one_rank(world, *cuda, request);
   }
 }

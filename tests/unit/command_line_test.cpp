@@ -159,7 +159,7 @@ TEST(CommandLine, ListingsShowEachItem) {
            {"list models", {"tiny", "arXiv 2407.21783"}},
            {"list systems", {"h100-ndr", "GB200", "H100 SXM, EFA: nodes of 8 ranks"}},
            {"list software",
-            {"nemo-2025", "attention by the kernel vendor", "98 us for an op", "vTrain"}},
+            {"nemo-2025", "attention by the kernel vendor", "84 us for an op", "vTrain"}},
            {"list keys model", {"layers", "[4 x hidden]"}},
            {"list keys suite", {"workload"}},
            {"list options dp", {"overlap=on|off", "25MiB", "derived"}}}) {

@@ -212,12 +212,16 @@ TEST(Question, OfASheetTakesTheLinksBetweenNodesFromAnotherSheet) {
   EXPECT_EQ(question.machine.network->ports_per_rank, 0.125);
   ASSERT_TRUE(question.machine.network->collnet);
   EXPECT_EQ(question.machine.network->collnet->latency, 4e-6);
+  EXPECT_EQ(question.machine.network->algorithms.back(), simulate::Algorithm::collnet);
   EXPECT_EQ(question.machine.network->node_ranks, own.node_ranks);
   EXPECT_DOUBLE_EQ(question.machine.software.spread, 0.13);  // 12% and 5%
   ASSERT_EQ(question.parts.size(), 2U);
   EXPECT_EQ(question.parts[0].from, question.source);
   EXPECT_EQ(question.parts[1].from, "other");
   EXPECT_EQ(question.parts[1].source, "another data sheet");
+  other.network->collnet = std::nullopt;
+  predict::use_network(other, "other", question);
+  EXPECT_EQ(question.machine.network->algorithms, own.algorithms);
 }
 
 TEST(Question, OfASheetTakesWhatARunMeasuredBetweenNodes) {

@@ -337,7 +337,7 @@ TEST(Fp8Rows, HideWhatTheyHideInOtherTypes) {
 TEST(RowsRequire, NamesTheNumbersAndTheNearestThatWorks) {
   const mesh::Shape tp4{.tp = 4};
   const auto with = [](const Options& options) { return row_request(2, 4, options); };
-  // In fp8 a part of the rows has at least 16 of them.
+  // In fp8 the rows of a part are a multiple of 16.
   const auto narrow = [](const Options& options) {
     Request request = narrow_request(Precision::fp8, options);
     request.model.sequence = 16;

@@ -210,7 +210,7 @@ function candidates(best, unit) {
  * count. */
 export function bestHeading({ prediction: { best, searched } }) {
   const ranks = Object.values(best[0].mesh).reduce((product, extent) => product * extent, 1);
-  return `The best of ${searched} meshes and options, on ${ranks} ranks`;
+  return `The fastest of ${searched} meshes and options on ${ranks} ranks, and others that were simulated`;
 }
 
 export function bestBlocks({ prediction }) {

@@ -1,3 +1,5 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
 // Draws the timeline of one traced step: a lane for each rank, with a row for each of its streams,
 // and a box for each operation. `layout` in the functions below has these keys:
 // - rows: [{lane, stream, computes, ...}], where `computes` is true if the row has other operations
