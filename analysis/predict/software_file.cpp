@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
+#include <array>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/predict/sheet_section.hpp"
@@ -12,8 +14,11 @@
 namespace isoscale::analysis::predict {
 namespace {
 
+/// The keys of the table [host] that are no kinds of ops.
+constexpr std::array<std::string_view, 3> host_keys{"op", "bucket", "step"};
+
 std::vector<simulate::OfKind> of_kinds(SheetSection& table, const SheetRange& range,
-                                       std::initializer_list<std::string_view> apart = {}) {
+                                       std::span<const std::string_view> apart = {}) {
   std::vector<simulate::OfKind> result;
   for (const std::string& key : table.keys()) {
     if (std::ranges::find(apart, key) != apart.end()) continue;
@@ -39,7 +44,7 @@ simulate::Software read_software(SheetSection& top) {
     result.host_op = host->number("op", seconds);
     result.host_bucket = host->number_or_0("bucket", seconds);
     result.host_step = host->number_or_0("step", seconds);
-    result.host = of_kinds(*host, seconds, {"op", "bucket", "step"});
+    result.host = of_kinds(*host, seconds, host_keys);
   }
   if (auto options = top.section("options")) {
     for (const std::string& key : options->keys()) {
@@ -57,12 +62,14 @@ simulate::Software read_profile(const toml::table& table, std::string_view origi
 /// Replaces the last word of keys such as "traffic.norm", which may name any kind of op or any
 /// option, by a placeholder: "traffic.KIND".
 void generalise(SheetKey& key) {
+  constexpr std::string_view host = "host.";
   if (key.key.starts_with("traffic.")) {
     key = {.key = "traffic.KIND", .meaning = "times the bytes of its operands"};
   } else if (key.key.starts_with("options.")) {
     key = {.key = "options.KEY", .meaning = key.meaning};
-  } else if (key.key.starts_with("host.") && key.key != "host.op" && key.key != "host.bucket" &&
-             key.key != "host.step") {
+  } else if (key.key.starts_with(host) &&
+             std::ranges::find(host_keys, std::string_view{key.key}.substr(host.size())) ==
+                 host_keys.end()) {
     key = {.key = "host.KIND", .meaning = "seconds in which the host launches an op of this kind"};
   }
 }

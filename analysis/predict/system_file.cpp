@@ -165,9 +165,12 @@ simulate::Network read_network(SheetSection& section) {
   for (const auto& [algorithm, rate] :
        {std::pair{simulate::Algorithm::multicast, &result.multicast},
         {simulate::Algorithm::collnet, &result.collnet}}) {
-    if (*rate && std::ranges::find(result.algorithms, algorithm) == result.algorithms.end()) {
+    const bool is_named =
+        std::ranges::find(result.algorithms, algorithm) != result.algorithms.end();
+    if (*rate && !is_named) {
       section.refuse(simulate::name(algorithm), "is given, but algorithms do not name it");
     }
+    if (!*rate && is_named) section.refuse(simulate::name(algorithm), "is missing (its rates)");
   }
   std::vector<SheetSection> protocols = section.sections("protocol");
   if (!protocols.empty()) result.protocols.clear();

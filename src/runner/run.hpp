@@ -16,7 +16,7 @@
 /// Runs one launch from its plan to its finished run file.
 namespace isoscale::runner {
 
-/// What the main program passes to the runner: the supervisor of the launch, and functions from
+/// The main program passes these to the runner: the supervisor of the launch, and functions from
 /// libraries to which the runner's library does not link.
 struct Services {
   /// Shows text to the user; called on world rank 0 only.

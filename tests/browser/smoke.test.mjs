@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What is tried by default, on pages of simulated runs: all charts, one table, one filter, one picture.
+// By default these are tried on pages of simulated runs: all charts, one table, one filter, one picture.
 import "./charts.test.mjs";
 import "./tables.test.mjs";
 import assert from "node:assert/strict";

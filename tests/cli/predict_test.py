@@ -212,6 +212,25 @@ class OfRuns(Predicting):
         self.assert_shown(self.text("h100-ndr --model gpt-6.7b --ranks 64 --mesh tp=1",
                                     "--network ethernet"), "between nodes: ethernet",
                           "software: NeMo")
+        # Slower links take longer, and switches that reduce take part as in the sheet they are from.
+        self.write("sharp.toml", """base = "h100-ndr"
+name = "H100 with SHARP"
+[network]
+algorithms = ["ring", "tree", "multicast", "collnet"]
+[network.collnet]
+reached = 0.52
+latency = 44e-6
+across_latency = 1e-6
+""")
+        training = ("--workload dp --model gpt-6.7b --ranks 512 --set batch=512 --set zero=0 "
+                    "--set overlap=off")
+        own, slow, sharp, whole = (
+            self.json(source, training)["curve"]["points"][0]["step_time"]["value"]
+            for source in ("h100-ndr", "h100-ndr --network ethernet",
+                           "h100-ndr --network sharp.toml", "./sharp.toml"))
+        self.assertGreater(slow, 1.5 * own)
+        self.assertEqual(sharp, whole)
+        self.assertLess(sharp, 0.99 * own)
         # The run has one node.
         self.refused("h100-ndr --model tiny --ranks 16 --network run.h5", ["--network run.h5"])
 

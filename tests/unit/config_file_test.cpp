@@ -295,5 +295,16 @@ TEST(Registry, EveryDefaultIsAcceptedAndHooksAreThere) {
   }
 }
 
+/// An option goes to all workloads of the command line, each of which takes it.
+TEST(CommandLine, GivesOptionsToEachWorkload) {
+  const auto run = std::get<RunConfig>(
+      parse(base::shell_words("run --workload dp,tp,pp,hybrid --set overlap=off --set bucket=1MiB "
+                              "--set tp_output=gather --set schedule=gpipe --set input=pinned "
+                              "--set vocabulary=on --set optimizer=adam --set batch=8 "
+                              "--set microbatch=2 --set microbatches=4")));
+  ASSERT_EQ(run.experiments.size(), 4U);
+  EXPECT_EQ(run.experiments[3].base.options.at("tp_output"), "gather");
+}
+
 }  // namespace
 }  // namespace isoscale::settings

@@ -30,8 +30,8 @@
 #include <utility>
 #include <vector>
 
-/// What most tests need, so that those that include this header do not name it again: GoogleTest,
-/// the standard library, and the matchers by their plain names in every namespace of Isoscale.
+/// This header includes GoogleTest and the standard headers that most tests need, and gives the
+/// matchers their plain names in every namespace of Isoscale.
 namespace isoscale {
 
 using testing::AllOf;

@@ -283,7 +283,7 @@ TEST(Fp8Rows, AreCastAndMultipliedAsTheyArrive) {
         ++(op.place.phase == program::Phase::forward ? inputs : gradients);
       }
     }
-    // Of each pair, forward gathers X of the first GEMM, and backward dY of the second.
+    // Forward gathers X of the first GEMM of each pair, and backward dY of the second.
     EXPECT_EQ(casts, 2 * layers * m * linears / 2 * (arriving + 1));
     EXPECT_EQ(inputs, layers * m * linears / 2 * (arriving + leaving));
     EXPECT_EQ(gradients, layers * m * linears / 2 * (arriving + leaving));
