@@ -135,6 +135,7 @@ TEST(TwinTest, KeepsMeshScheduleAndTheNumberOfBuckets) {
       const Request twin = hybrid.twin(real);
       EXPECT_EQ(twin.mesh, real.mesh);
       EXPECT_LE(twin.model.layers, 2 * mesh.pp);
+      EXPECT_LE(twin.model.head_size, 8);
       const program::ProgramSet set = hybrid.build(twin);
       program::check(set);
       const int reductions = count_ops(set.of(mesh.size() - 1), [](const program::Op& op) {

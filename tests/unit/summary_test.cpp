@@ -261,13 +261,19 @@ TEST(Checks, AreObjectsInJsonAndDamagedFactsAreNone) {
   EXPECT_EQ(document["results"][3]["verdict"], "warning");
   EXPECT_EQ(document["results"][0]["host"], nullptr);
   EXPECT_EQ(document["results"][4]["allowed"], true);
-  const std::string deep(100'000, '[');
-  for (const std::string& facts :
-       {std::string{}, std::string{"{"}, deep, deep + std::string(100'000, ']')}) {
+  const auto facts_of = [](const std::string& text) {
     results::PreflightData preflight = preflight_sample();
-    preflight.facts = facts;
-    EXPECT_EQ(json::parse(render::render_checks_json(preflight))["facts"], nullptr);
+    preflight.facts = text;
+    return json::parse(render::render_checks_json(preflight))["facts"];
+  };
+  const auto nested = [](std::size_t levels) {
+    return std::string(levels, '[') + std::string(levels, ']');
+  };
+  for (const std::string& facts : {std::string{}, std::string{"{"}, std::string(100'000, '['),
+                                   nested(100'000), nested(18)}) {
+    EXPECT_EQ(facts_of(facts), nullptr);
   }
+  EXPECT_NE(facts_of(nested(17)), nullptr);
 }
 
 }  // namespace
