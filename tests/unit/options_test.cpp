@@ -216,6 +216,7 @@ void try_fit(const Workload& workload, const Request& base, const mesh::Request&
 }
 
 TEST(Fit, AcceptsEveryBatchAndMeshThatItSuggests) {
+  std::mt19937_64 random{20261128};
   for (const Workload& workload : registry()) {
     Tally tally;
     const int most_batch = knows(workload, "batch") && !workload.is_bench() ? 64 : 0;
@@ -230,6 +231,7 @@ TEST(Fit, AcceptsEveryBatchAndMeshThatItSuggests) {
       for (const mesh::Request& mesh : meshes) {
         for (int batch = most_batch > 0 ? 1 : 0; batch <= most_batch; ++batch) {
           for (int microbatch = 0; microbatch <= most_microbatch; ++microbatch) {
+            if (random() % 10 != 0 && !every_case()) continue;
             Request base = planned_with({});
             if (batch > 0) base.options["batch"] = std::to_string(batch);
             if (microbatch > 0) base.options["microbatch"] = std::to_string(microbatch);

@@ -177,7 +177,7 @@ void expect_extended(const workloads::Request& of, const simulate::Machine& mach
 
 TEST(StepEstimate, ExtendsLongStepsToWhatTheirWholeProgramsTake) {
   std::mt19937_64 random{3};
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < (every_case() ? 60 : 25); ++i) {
     const std::optional<workloads::Request> drawn = long_step(random);
     if (!drawn) continue;
     const workloads::Request& of = *drawn;
