@@ -25,7 +25,7 @@ namespace {
 namespace collectives = workloads::collectives;
 using simulate::GroupPlace;
 
-/// Refuses options of predict that have no meaning for collectives.
+/// Throws base::UsageError for options of predict that have no meaning for collectives.
 void refuse_others(const settings::PredictCommand& command) {
   const std::array<std::pair<std::string_view, bool>, 9> given{
       {{"--model", command.model.has_value()},
@@ -46,7 +46,8 @@ void refuse_others(const settings::PredictCommand& command) {
 }
 
 /// Applies the values of --set. Keys that name a part of the machine change `sheet`; other keys are
-/// options of the workload.
+/// options of the workload, and are stored in `options`. Throws base::UsageError for values that
+/// are not allowed, and for options that the prediction determines itself.
 void apply(const settings::PredictCommand& command, const workloads::Workload& workload,
            simulate::Machine& sheet, workloads::Options& options) {
   for (const auto& [key, value] : command.settings) {

@@ -13,7 +13,7 @@ namespace isoscale::analysis::predict {
 
 /// The predicted time of one collective, not in place, of the workload `collectives`.
 struct CollectiveTime {
-  int ranks = 0, nodes = 0;  ///< of the whole point
+  int ranks = 0, nodes = 0;  ///< of the whole mesh
   int members = 0;           ///< ranks of the group
   /// "all": all groups of the axis at once; "one": one group alone.
   std::string groups{};
@@ -22,7 +22,8 @@ struct CollectiveTime {
   double bytes = 0, count = 0;             ///< size of the message as nccl-tests counts it
   double seconds = 0;                      ///< time of the slowest group
   std::optional<double> algbw{}, busbw{};  ///< bytes/s; absent for barriers
-  std::string algorithm{}, protocol{};     ///< "" if the library has no choice
+  /// `algorithm` is "" if the library has no choice; `protocol` then too, and if switches reduce.
+  std::string algorithm{}, protocol{};
 };
 
 /// Predicted times of collectives by message size, for each rank count and operation.

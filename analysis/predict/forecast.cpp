@@ -60,8 +60,8 @@ workloads::Request searched(const Question& question, int ranks, Prediction& int
   return into.best.front().request;
 }
 
-/// Returns the mesh and options to predict for each rank count; throws if there are none for any
-/// count.
+/// Returns the mesh and options to predict for each rank count, or the reason why there are none.
+/// Throws base::UsageError if no rank count has any.
 std::vector<Planned> plan(const Question& question, Prediction& into) {
   std::vector<Planned> all;
   for (const int ranks : question.ranks) {

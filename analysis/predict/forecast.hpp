@@ -17,9 +17,9 @@
 
 namespace isoscale::analysis::predict {
 
-/// Returns the prediction for a question. Throws base::UsageError for impossible requests. If there
-/// is no result for some rank count, the prediction says why; this function throws only if no rank
-/// count has a result.
+/// Returns the prediction for a question. If there is no result for some rank count, the prediction
+/// says why. Throws base::UsageError if no rank count has a result, if the baseline is neither
+/// measured nor predicted, and if a what-if changes a part that the machine has no values for.
 [[nodiscard]] Prediction predict(const Question& question);
 
 /// Returns sentences that name the most expensive cause of a curve and the rank counts at which it
@@ -69,7 +69,7 @@ struct ForecastBaseline {
 [[nodiscard]] std::optional<efficiency::StepLoss> step_loss(const Forecast& forecast);
 
 /// Fills in the forecast's speed-up, efficiency, waterfall and limit. If the baseline is this
-/// forecast itself, the efficiency is 1 without an interval.
+/// forecast itself, the efficiency is 1 without an interval, and there are no waterfall and limit.
 void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 
 /// Returns the FLOP/s that MFU is relative to: the best measured rate of matrix multiplications
@@ -77,14 +77,14 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 [[nodiscard]] std::optional<double> peak_rate(const simulate::Machine& machine,
                                               program::Precision precision);
 
-// The functions below find the next measurement (next_measurement.cpp).
+// The functions below (next_measurement.cpp) write commands and find the next measurement.
 
 /// Returns the command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);
 
-/// Returns a sentence that asks the user to write a model file with the given keys, because the
-/// commands for the question's run would fail without it; "" if the model is built in or the run
-/// had the file.
+/// Returns a sentence that asks the user to write a model file and lists its keys, because the
+/// commands for the question's run would fail without it. Returns "" if the file is not needed: for
+/// a data sheet, a built-in model, a model that --model names, and a run with the file.
 [[nodiscard]] std::string model_to_write(const Question& question);
 
 /// Returns the standard deviation of all sources of `uncertainty` together, relative to the value.
@@ -93,8 +93,9 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 /// the error is relative.
 [[nodiscard]] double interval_width(double efficiency, const Uncertainty& uncertainty);
 
-/// Returns possible next measurements, each with the interval that the efficiency of `forecast`
-/// would then have, narrowest first:
+/// Returns possible next measurements, each with the width that the interval of the efficiency of
+/// `forecast` would then have, narrowest first. The first two are left out if they need more ranks
+/// than the forecast has, or if the run already measured there:
 ///   the curve on twice its ranks, which gives one more point that tests the prediction, and a
 ///     shorter extrapolation
 ///   collectives on twice the ranks, so that the growth of their latency with the group is measured

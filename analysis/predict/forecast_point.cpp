@@ -44,7 +44,8 @@ void add_noise(efficiency::StepCosts& costs, double delay) {
   costs.waiting += delay;
 }
 
-/// Fills in the costs and the breakdown of the simulated step.
+/// Fills in the forecast's breakdown and costs: those of the simulated step plus the delay by
+/// noise, multiplied by `correction`.
 void add_parts(const StepEstimate& estimate, double correction, Forecast& forecast) {
   if (!estimate.breakdown) return;
   forecast.breakdown = estimate.breakdown;

@@ -91,9 +91,10 @@ double one_doubling(const std::vector<Ratio>& ratios) {
   return std::sqrt(squares / count) * statistics::student_quantile(tail_90, count) / interval_90;
 }
 
-/// Returns the relative standard error of the median step time. If the median has no interval, the
-/// times of steps are taken as normally distributed: the error is then sqrt(pi / 2) times the error
-/// of a mean.
+/// Returns the relative standard error of the median step time, from its 95% interval, which
+/// reaches 1.96 standard errors to either side. If there are too few steps for an interval, their
+/// times are taken as normally distributed: the error is then sqrt(pi / 2) times the error of a
+/// mean. Returns 0 if there are no steps.
 double error_of_median(const PointData& point) {
   constexpr double normal_95 = 1.96, of_mean = 1.2533;
   const std::vector<double> times = results::untraced_times(point);

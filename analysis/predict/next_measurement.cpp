@@ -79,8 +79,9 @@ simulate::Machine with_larger_groups(const simulate::Machine& machine) {
 }
 
 /// Returns the factor by which one more point reduces the fit's part of the uncertainty if the
-/// point agrees with the prediction: the ratio of two quantiles of Student's distribution, whose
-/// degrees of freedom are the tested points and 2 for the prior assumption.
+/// point agrees with the prediction: the quantile of Student's distribution with the point, divided
+/// by that without it. The degrees of freedom are the number of tested points, plus 2 for the prior
+/// assumption.
 double with_one_more(const ModelFit& fit) {
   constexpr double tail = 0.05, before_any = 2;
   const double freedom = before_any + fit.predicted;
@@ -88,7 +89,8 @@ double with_one_more(const ModelFit& fit) {
          statistics::student_quantile(tail, freedom);
 }
 
-/// Returns the comma-separated files after --model on the run's command line.
+/// Returns the model files (names that end in .toml) in the comma-separated list that --model has
+/// on the run's command line.
 std::vector<std::string> model_files(const results::RunData& run) {
   constexpr std::string_view flag = "--model", joined = "--model=";
   const std::vector<std::string> words = base::shell_words(run.command_line);

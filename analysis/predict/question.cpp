@@ -84,8 +84,8 @@ bool is_given(const Settings& settings, std::string_view key) {
   return std::ranges::any_of(settings, [key](const auto& given) { return given.first == key; });
 }
 
-/// Two of batch, microbatch and microbatches determine the third. Removes those that the user's
-/// settings would contradict.
+/// Two of batch, microbatch and microbatches determine the third. Removes from `options` those that
+/// would contradict the user's settings.
 void forget_batch(const Settings& settings, workloads::Options& options) {
   const auto forget = [&](std::string_view key) {
     if (is_given(settings, key)) return;
@@ -146,7 +146,10 @@ void apply_settings(const Settings& settings, Question& question) {
   }
 }
 
-/// Replaces the work in the question (model, precision, scaling, ranks) by that of the command.
+/// Replaces the question's rank counts, baseline and kind of simulation by those of the command,
+/// and its model, precision, scaling and options where the command gives them. Throws
+/// base::UsageError for axes that the workload lacks, a search without anything to search for, and
+/// wrong settings.
 void apply_command(const PredictCommand& command, Question& question) {
   if (command.model) question.base.model = *command.model;
   question.model_source = command.model_source;
@@ -160,9 +163,9 @@ void apply_command(const PredictCommand& command, Question& question) {
   apply_settings(command.settings, question);
 }
 
-/// Sets the batch that the model's source publishes, or 1024 samples if it publishes none; small
-/// default batches cannot be divided among the ranks of a large machine. Under weak scaling the
-/// batch follows from the ranks.
+/// Sets the batch that the model's source publishes, or 1024 samples if it publishes none, unless
+/// the user's settings determine the batch. Small default batches cannot be divided among the ranks
+/// of a large machine. Under weak scaling nothing is set, since the batch follows from the ranks.
 void assume_batch(const PredictCommand& command, Question& question) {
   constexpr int usual_batch = 1024;
   const bool known = std::ranges::any_of(question.workload->options,
@@ -221,8 +224,8 @@ void assume_training(const PredictCommand& command, Question& question) {
         question.workload->options.end();
     return !known || is_given(command.settings, option.first);
   });
-  // An option may need another one, as gather=next_step needs zero=1, so those that were excluded
-  // are tried again after others have been set.
+  // An option may need another one, as gather=next_step needs zero=1 or zero=2, so options that
+  // were excluded are tried again after others have been set.
   std::string refusal = refusal_of(question);
   std::size_t before = 0;
   do {
@@ -262,8 +265,8 @@ void name_parts(const std::string& source, Question& question) {
   question.parts.push_back({.part = "software", .from = software.name, .source = software.source});
 }
 
-/// Warns of the collectives that the run did not measure between nodes. Their times are then taken
-/// from the data sheet.
+/// Adds a warning that names the collectives and messages whose times between nodes do not follow
+/// from what `machine`, a run, measured. Their times are then those of the question's data sheet.
 void warn_of_unmeasured(const simulate::Machine& machine, const std::string& name,
                         Question& question) {
   constexpr double any_bytes = 1e6;
@@ -352,7 +355,8 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   if (same_work) {
     question.measured = question.fit->points;
     add_efficiency(*chosen.curve, question.measured);
-    // The baseline of the run's report is not among these points if faults were injected into it.
+    // The baseline of the run's report is not among these points if they were chosen without it,
+    // because its ranks shared cores or faults were injected into it.
     const auto baseline =
         std::ranges::find(question.measured, chosen.curve->baseline, &MeasuredPoint::ranks);
     if (baseline != question.measured.end()) question.baseline = baseline->ranks;

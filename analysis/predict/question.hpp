@@ -69,8 +69,8 @@ struct Question {
   const workloads::Workload* workload = nullptr;  ///< not owned: one of the program's workloads
   /// Model, options and precision, on a mesh of one rank.
   workloads::Request base{};
-  /// The axes that all points have; if empty, each rank count has its default mesh or that of a
-  /// search.
+  /// The extents of the axes that all points share. If it is empty, each rank count has its default
+  /// mesh, or the one that a search finds.
   mesh::Request mesh{};
   workloads::Scaling scaling = workloads::Scaling::strong;
   Meshes meshes = Meshes::given;
@@ -120,7 +120,7 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
 [[nodiscard]] workloads::Request request_at(const Question& question, int ranks);
 
 /// Returns how much a command differs from a measured point: 4 for another model plus 2 for another
-/// precision plus 1 for another scaling. What the command does not give is not a difference.
+/// precision plus 1 for another scaling. A value that the command does not give is no difference.
 [[nodiscard]] int strangeness(const settings::PredictCommand& command,
                               const results::PointData& point);
 

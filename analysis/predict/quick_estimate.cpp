@@ -78,7 +78,9 @@ StageKey head_key(const Request& request) {
   return key;
 }
 
-/// Returns the request changed to the schedule zb-h1 with one layer and one microbatch per stage.
+/// Returns the request changed to the schedule zb-h1 with `stages` stages, and with one layer and
+/// one microbatch per stage. To keep it small it has no vocabulary, no sharded states and as few
+/// replicas as possible.
 Request stages_of_one_layer(const workloads::Workload& workload, const Request& request,
                             int stages) {
   Request result = request;
@@ -264,7 +266,8 @@ double QuickEstimate::seconds(const Request& request) const {
       stage->forward += pipeline.chunks * message.arrival;
       stage->backward += pipeline.chunks * message.arrival;
     }
-    // The first chunk of the model receives no input, and the last one no gradient.
+    // The model's first chunk receives no input, and its last one no gradient. `others` stands for
+    // all stages but the last, so it is the first stage only if there are two.
     if (pipeline.stages == 2) others.forward -= message.arrival;
     last.backward -= message.arrival;
   }

@@ -20,8 +20,9 @@ namespace isoscale::analysis::predict {
 
 /// The seconds that a rank of a pipeline stage takes for the passes of one microbatch.
 struct StagePasses {
-  double forward = 0, backward = 0;  ///< between the first and the last pass of a step
-  double weight_gradient = 0;        ///< part of `backward` that the schedule zb-h1 postpones
+  /// The times of passes that are neither the first nor the last ones of a step.
+  double forward = 0, backward = 0;
+  double weight_gradient = 0;  ///< part of `backward` that the schedule zb-h1 postpones
 };
 
 /// The seconds and device memory of one rank of a stage. They do not include the output projection,
@@ -33,7 +34,7 @@ struct StageNumbers : StagePasses {
   // The members below are bytes on the device.
   double states = 0;      ///< weights, gradients and the optimizer's state
   double workspace = 0;   ///< short-lived buffers at their peak
-  double activation = 0;  ///< activations of one microbatch in flight, and its input
+  double activation = 0;  ///< activations of one microbatch in all layers, and its input
   double recomputed = 0;  ///< activations of the layer that is being recomputed
   /// Bytes of the first stage's input for one microbatch; 0 if inputs are in host memory.
   double input = 0;
@@ -86,8 +87,9 @@ inline constexpr int most_probed_layers = 4;
 /// for the last stage or for another one, whichever takes longer. Here n is the number of messages
 /// that no pass hides. It follows from the order in which a stage posts its messages
 /// (stack::steps_of): in 1f1b each round waits for an exchange with the next stage and for one with
-/// the previous stage; in zb-h1 weight gradients hide one of the two. The formula is exact if there
-/// are at least two microbatches per stage.
+/// the previous stage; in zb-h1 weight gradients hide one of the two. In zb-h1 two terms more count
+/// weight gradients of the last stage that run beside passes of other stages, and those that fill
+/// no bubble. The formula is exact if there are at least two microbatches per stage.
 [[nodiscard]] double pipeline_seconds(const workloads::stack::Pipeline& pipeline,
                                       const StagePasses& stage, const StagePasses& last,
                                       double message);
@@ -120,7 +122,8 @@ class QuickEstimate {
   ///   states + workspace + activations in flight + inputs + outputs + messages + under way
   ///
   /// - states, workspace, and the activations of one microbatch: linear in the layers of a stage,
-  ///   by the StageLaw
+  ///   by the StageLaw; the states also count the embedding on the first stage and the output
+  ///   projection on the last one
   /// - in flight: the number of microbatches by the schedule (stack::most_in_flight). In zb-h1 a
   ///   microbatch is in flight until its weight gradients are computed (Qi et al., arXiv
   ///   2401.10241, section 2.3); after its input gradients it takes other bytes than before

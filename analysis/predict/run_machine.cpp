@@ -141,9 +141,10 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
   return result;
 }
 
-/// Returns the calibration of a run as measured times of a machine. It contains multiplications
-/// with cold caches if they were measured; the library's own collectives, with the element type
-/// `dtype` if it was measured; and messages in pairs or in a ring, whichever has more sizes.
+/// Returns the calibration of a run as measured times of a machine. It contains, for each element
+/// type, the multiplications with cold caches, or all if none had cold caches; the library's own
+/// collectives, with the element type `dtype` if it was measured; and messages in pairs or in a
+/// ring of as many ranks, whichever has more sizes.
 simulate::Measured calibrated(const results::RunData& run,
                               const results::CalibrationData& calibration,
                               const std::string& dtype) {
@@ -169,8 +170,9 @@ simulate::Measured calibrated(const results::RunData& run,
   return measured;
 }
 
-/// Returns the calibration of a run; throws if there is none. If the run ended before its
-/// calibration was fitted, fits it to the measurements that the run recorded.
+/// Returns the calibration of a run. If the run ended before its calibration was fitted, fits it to
+/// the measurements that the run recorded. Throws base::UsageError if there is no calibration, or
+/// none of communication.
 results::CalibrationData required_calibration(const RunData& run) {
   results::CalibrationData result = calibration::calibration_of(run);
   if (result.empty()) {
@@ -247,7 +249,7 @@ double capacity_of(const RunData& run) {
   return least;
 }
 
-/// Returns the highest bytes/s of an op that moves at least 64 KiB.
+/// Returns the highest bytes/s of an op that moves at least 64 KiB; 0 if there is no such op.
 double bandwidth_of(const std::vector<simulate::TimedLocal>& locals) {
   constexpr double large = 65536;
   double best = 0;

@@ -17,7 +17,8 @@ namespace isoscale::analysis::predict {
 /// Returns the machine that a run measured. Its calibration gives GEMM rates by shape and
 /// communication times by size. Its traced steps give the times of ops, the gap between ops, the
 /// slowdown of compute and communication by each other, and the variation of times. Throws
-/// base::UsageError, whose message says how to calibrate, if the run has no calibration.
+/// base::UsageError, whose message says how to calibrate, if the run has no calibration, or none of
+/// communication.
 [[nodiscard]] simulate::Machine run_machine(const results::RunData& run);
 
 // The declarations below are parts of run_machine(): the times of ops and collectives in steps
@@ -27,9 +28,9 @@ namespace isoscale::analysis::predict {
 struct TracedOps {
   std::vector<simulate::TimedGemm> gemms{};
   std::vector<simulate::TimedLocal> locals{};
-  /// The mean over the ops of a step of the seconds in which the op could have begun but had not
-  /// (the previous op on its stream and all ops that it waits for had ended), then the median over
-  /// steps and ranks. Absent if there are no traces.
+  /// The seconds by which an op begins later than it could: later than the end of the previous op
+  /// on its stream and of all ops that it waits for. It is the mean over the ops of a step, then
+  /// the median over steps and ranks. Absent if there are no traces.
   std::optional<double> gap{};
   /// The factor by which communication of the same rank at the same time slows down other ops; 1 if
   /// no op overlapped with communication.
@@ -41,10 +42,11 @@ struct TracedOps {
 /// step that ran while their rank did not communicate, then the median over ranks and steps. If
 /// there are no such ops, it is the time in a step that was run without communication (SoloTimes),
 /// or else the time during communication divided by the slowdown of other ops.
-/// A point is used only if it has steps and traces and if its programs can be built again, because
-/// run files do not contain shapes. For each shape, the points with the most ranks that have it are
-/// used, because ranks affect each other's caches and memory. Points whose ranks share cores or
-/// have injected faults are used only if there are no others.
+/// A point is used only if it has steps and traces. Its GEMMs are used only if its programs can be
+/// built again, because run files do not contain the shapes of GEMMs; other ops are told apart by
+/// kind and bytes. For each shape, the points with the most ranks that have it are used, because
+/// ranks affect each other's caches and memory. Points whose ranks share cores or a GPU or have
+/// injected faults are used only if there are no others.
 [[nodiscard]] TracedOps traced_ops(const results::RunData& run);
 
 /// Returns the ok points of a run that have step times after warm-up. Points whose ranks share
@@ -81,14 +83,17 @@ inline constexpr double assumed_launch_deviation = 0.02;
 /// Returns the variation of compute times over ranks and steps:
 ///   standing: each rank's constant factor relative to the median of the ranks with the same
 ///     program. It is set only if ranks differ by more than chance (analysis of variance over ranks
-///     and steps, F above 3), and is reduced towards 1 by the part that chance explains
-///   node: the standard deviation between nodes (a variance component) of the step's times, from
-///     which the mean over all ranks is subtracted
+///     and steps, F above 3), and is reduced towards 1 by the part that chance explains.
+///   node: the standard deviation between nodes (a variance component) of the ranks' relative times
+///     in a step, from which the mean over all ranks is subtracted.
 ///   rank: the standard deviation between ranks of a node, without the part that follows from the
-///     deviations of single ops
+///     deviations of single ops.
 ///   draws: the measured deviations of ranks from the mean of their node, scaled to the standard
-///     deviation `rank`; empty if there are too few to show the shape of the distribution
-/// `of_op` is the relative standard deviation of one op, which averages out in a step of many ops.
+///     deviation `rank`; empty if there are too few to show the shape of the distribution.
+///   op: `of_op`, the relative standard deviation of one op, which averages out in a step of many
+///     ops.
+///   launch: assumed_launch_deviation.
+/// With fewer than three traced steps or two ranks, only op and launch are set.
 [[nodiscard]] simulate::Noise noise_of(const results::PointData& point,
                                        const simulate::Layout& layout, double of_op);
 
@@ -131,10 +136,12 @@ struct ModelFit {
                                  const std::vector<const results::PointData*>& points,
                                  const simulate::Machine& machine);
 /// The parts of Uncertainty::fit for one forecast, as relative standard deviations. They grow with
-/// the distance from the measured points.
+/// the number of doublings from the largest measured rank count to that of the forecast.
 struct FitParts {
-  /// Root of the variance that each doubling of ranks beyond the measured ones adds.
+  /// ModelFit::known.fit times the root of the number of doublings, which counts as at least 1.
   double steps = 0;
+  /// `drift` is ModelFit::drift times the number of doublings. `law` is the part that comes from
+  /// not knowing how the time of communication grows with the size of groups.
   double drift = 0, law = 0;
 };
 [[nodiscard]] FitParts fit_parts(const ModelFit& fit, const simulate::Machine& machine,

@@ -112,9 +112,9 @@ std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& l
   return draws;
 }
 
-/// Returns each rank's time relative to the median of the ranks with the same program; empty if
-/// these ranks differ no more than by chance. `variance` is that of a rank's relative time in one
-/// step.
+/// Returns each rank's time relative to the median of the ranks with the same program, reduced
+/// towards 1 by the part that chance explains; empty if these ranks differ no more than by chance.
+/// `variance` is that of a rank's relative time in one step.
 std::vector<double> standing_of(const results::PointData& point, const std::vector<double>& medians,
                                 double variance, std::size_t steps) {
   // Ranks differ by more than chance if the F statistic is above this value.
@@ -230,7 +230,7 @@ double launch_deviation(std::span<const results::RunData> runs) {
         for (const results::PointData* const at : stepped_points(runs[other])) {
           const bool same = identity(*at) == identity(*point) && at->mesh == point->mesh;
           if (!same || !(median_step(*at) > 0)) continue;
-          // An earlier run has this point, and the point was already counted there.
+          // If an earlier run has this point, it was already counted with that run.
           seen = other < first;
           logs.push_back(std::log(median_step(*at)));
           break;

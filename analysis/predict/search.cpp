@@ -41,7 +41,7 @@ struct Entry {
   double estimate = 0;  ///< seconds by the quick estimate
   workloads::stack::Schedule schedule{};
   StageBytes largest_stage{};  ///< stage with the most memory, estimated
-  bool is_needless = false;    ///< not simulated, because it cannot be the fastest
+  bool is_needless = false;    ///< not simulated, because by its estimate it is not the fastest
   std::optional<StepEstimate> whole{};
 };
 
@@ -96,8 +96,8 @@ std::string share_text(double part, double whole) {
 }
 
 /// Returns the text of one cause: "0.31 s more tp transfer". For a pipeline bubble it returns the
-/// bubble's share of each step, "bubble 12% against 4%", since schedules are usually compared by
-/// this share.
+/// bubble's share of each step, "bubble 12% against 4%", unless both are the same in whole percent,
+/// since schedules are usually compared by this share.
 std::string said(const efficiency::LostTime& lost, const efficiency::StepLoss& loser,
                  const efficiency::StepLoss& first) {
   if (lost.cause == "bubble") {
@@ -186,7 +186,8 @@ class Search {
     return entries;
   }
 
-  /// Simulates whole steps of the entries, and returns the fastest that fit, fastest first.
+  /// Simulates whole steps of the entries until the search ends (see begins), except needless ones.
+  /// Returns the fastest that fit, at most `keep_`, fastest first.
   [[nodiscard]] std::vector<Entry> simulated(std::vector<Entry> entries) {
     const std::size_t count = base::parallel_in_order(
         entries.size(), simulated_at_once,
@@ -296,8 +297,8 @@ class Search {
 
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t simulated_at_once = 6;
-  /// A search ends when the layer_passes() of its simulated entries exceed this number, because its
-  /// time is roughly proportional to them.
+  /// A search ends when the sum of layer_passes() over its simulated entries exceeds this number,
+  /// because its time is roughly proportional to this sum.
   static constexpr double most_passes = 200'000;
 
   const Workload& workload_;

@@ -15,8 +15,8 @@ namespace isoscale::analysis::predict {
 
 /// The relative errors of estimated times that a search allows for; search() says how it uses them.
 inline constexpr double search_slack = 0.06, search_margin = 0.01;
-/// The relative error by which an estimate of memory may be too large. Of 210 random combinations
-/// of mesh and options for six models, the worst estimate was 21% above the program's memory (zb-h1
+/// The relative error by which an estimate of memory may be too large. The worst estimate of 210
+/// random combinations of mesh and options for six models was 21% above the program's memory (zb-h1
 /// with a large vocabulary).
 inline constexpr double search_memory_slack = 0.25;
 
@@ -36,12 +36,15 @@ struct SearchResult {
 /// if no candidate is possible or none fits.
 ///
 /// QuickEstimate estimates time and memory of all candidates. In ascending order of estimated time,
-/// candidates are simulated with their whole programs. This ends when `keep` candidates have been
-/// simulated and the next estimate exceeds the time of the fastest of them by more than an
+/// candidates are simulated with their whole programs. Once `keep` candidates have been simulated,
+/// a candidate is left out if its estimate exceeds the time of the fastest of them by more than an
 /// allowance. The allowance is `search_slack`; once three candidates with the same schedule have
 /// been simulated, it is the largest error of their estimates plus `search_margin`, but never more
-/// than `search_slack`. The fastest candidate is found if no estimate is too high by more than the
-/// allowance; the others of the result are the fastest of those that were simulated for this.
+/// than `search_slack`. The search ends at the first candidate that exceeds `search_slack`, or when
+/// it has taken too long (see SearchResult::complete). The fastest candidate is found if no
+/// estimate is too high by more than the allowance; the others of the result are the fastest of
+/// those that were simulated for this. If the workload is not built from the stack of layers,
+/// QuickEstimate does not know it, and all candidates are simulated.
 ///
 /// The memory of a candidate is that of its whole programs, or of one stage's program if this stage
 /// alone does not fit. An estimate of memory excludes a candidate only if it exceeds the capacity
@@ -60,10 +63,10 @@ struct SearchSpace {
 /// Returns all combinations of the following, as complete requests on `ranks` ranks with the
 /// global batch that `base` has on one rank:
 /// - mesh: tp stays inside a node of `node_ranks` ranks. cp varies only if base.mesh.cp is
-///   above 1. ep varies if the model has experts. Without experts, if zero may shard the
-///   states, ep is 1 (one copy of the states over all ranks along dp), or as large as the part
-///   of a node that tp and cp leave (one copy in each node, with zero=3 unless zero or ep is
-///   given)
+///   above 1. ep varies if the model has experts. Without experts ep is 1, so that dp has the only
+///   groups over which states can be sharded. If zero may shard them, ep is also tried with
+///   node_ranks / (tp x cp), so that each node has its own copy of the states; zero is then 3
+///   unless zero or ep is given
 /// - microbatch: the powers of two that divide the batch of each replica
 /// - schedule (for pp > 1), v (chunks of layers per stage), zero stage and recomputation: all
 ///   that the workload has

@@ -65,7 +65,7 @@ class Space {
             if (dp != mesh_.end() && dp->second != shape.dp) continue;
             if (shape.dp > 1 && !workload_.axes.contains(mesh::Axis::dp)) continue;
             const bool is_plain = shape.dp == 1 && !mesh_.contains(mesh::Axis::ep);
-            // The same sharding as with ep = 1 and all ranks along dp.
+            // Such a mesh shards states as the one with ep = 1 and the same ranks along dp does.
             if (shards_over_ep(shape) && is_plain) continue;
             if (!mesh::violation(shape, limits_)) add_mesh(shape);
           }
@@ -84,7 +84,8 @@ class Space {
     return !knows(key) || std::ranges::find(fixed_, key) != fixed_.end();
   }
 
-  /// Returns the extents that an axis may have, all of which divide `available`.
+  /// Returns the extents that an axis may have. They all divide `available`, the number of ranks
+  /// that the axes before it leave.
   [[nodiscard]] std::vector<int> extents(mesh::Axis axis, int available) const {
     if (const auto named = mesh_.find(axis); named != mesh_.end()) {
       return available % named->second == 0 ? std::vector<int>{named->second} : std::vector<int>{};
@@ -174,7 +175,8 @@ class Space {
   void add_mesh(const mesh::Shape& shape) {
     const int replicas = shards_over_ep(shape) ? shape.ep : shape.dp;
     Choices zeros = replicas > 1 || is_fixed("zero") ? values("zero") : Choices{{{"zero", "0"}}};
-    // Stage 3, which sends weights for each microbatch, gains most by groups inside a node.
+    // Stage 3 of zero sends weights for each microbatch, so it gains most by groups inside a node.
+    // It is the only stage that a search tries with them.
     const bool is_searched = !is_fixed("zero") && !mesh_.contains(mesh::Axis::ep);
     if (shards_over_ep(shape) && is_searched) {
       zeros = {{{"zero", "3"}}};

@@ -35,8 +35,9 @@ struct SheetRange {
 /// names file, line, key and reason.
 class SheetSection {
  public:
-  /// Opens a table. If `asked` (not owned) is given, each key that is read from the table or from
-  /// its sections is added to it.
+  /// Opens a table. Messages call the file `origin` and the table `name` ("" = the whole file). If
+  /// `asked` (not owned) is not null, each key that is read from the table or from its sections is
+  /// added to it. Keeps a reference to the table.
   SheetSection(const toml::table& table, std::string_view origin, std::string name,
                std::vector<SheetKey>* asked)
       : table_(&table), origin_(origin), name_(std::move(name)), asked_(asked) {}

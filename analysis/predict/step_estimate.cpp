@@ -49,8 +49,8 @@ std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulat
   return result;
 }
 
-/// Fills in the work of `point` (workload, model, mesh, options with defaults) as in a point of a
-/// run.
+/// Sets the members of `point` that describe its work (workload, model, mesh, options with defaults
+/// and others) to what a run would record.
 void describe(const workloads::Workload& workload, const workloads::Request& request,
               results::PointData& point) {
   point.workload = workload.name;
@@ -152,7 +152,8 @@ ProgramMemory memory_of(const program::RankProgram& program, const mesh::Shape& 
 /// them, `more` with m2 > m1; the result is for m2 + repeats * (m2 - m1). The growth for each
 /// microbatch is that of the live bytes.
 StepMemory extended(const ProgramMemory& few, const ProgramMemory& more, double repeats) {
-  // Each input on the host also has a copy on the device.
+  // Each further input on the host also takes the bytes of a copy on the device. The live bytes of
+  // the device do not grow by them, since only the copies of microbatches in flight are live.
   const double on_host = more.live.host - few.live.host;
   const double on_device = more.live.device - few.live.device + on_host;
   return {.all = more.whole.all + repeats * (on_host + on_device),

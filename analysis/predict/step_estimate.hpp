@@ -19,8 +19,9 @@ namespace isoscale::analysis::predict {
 
 /// Selects what is estimated: only the time, or also a traced step that is divided into parts.
 enum class Detail : std::uint8_t { time, trace };
-/// Selects the ranks that are simulated: one for each class of ranks with equal programs, or every
-/// rank.
+/// Selects the ranks that are simulated to find the delay by noise: one for each class of ranks
+/// with equal programs, or every rank. The time without noise always comes from one rank for each
+/// class.
 enum class Ranks : std::uint8_t { by_class, each };
 
 struct StepEstimate {
@@ -42,9 +43,9 @@ struct StepEstimate {
   [[nodiscard]] double seconds() const { return simulated + delay; }
 };
 
-/// Estimates one step of `request`. If the step needs more than `most_bytes` on the device, it is
-/// not simulated: its time is infinite, and only its memory is computed. Throws base::UsageError if
-/// the request is impossible, or if the machine lacks values that the step needs.
+/// Estimates one step of `request`. If the step needs more than `most_bytes` on the device, the
+/// estimate has only its memory and work, and an infinite time. Throws base::UsageError if the
+/// request is impossible, or if the machine lacks values that the step needs.
 ///
 /// Once a pipeline is full, each further microbatch adds the same time, work and memory. A step
 /// with many microbatches is therefore computed from two short ones: both are simulated, and their

@@ -194,7 +194,8 @@ simulate::Noise read_noise(SheetSection& section) {
   const double share = section.number_or_0("straggler_share", {0, 0.5, "of the ranks in a step"});
   const double size = section.number_or_0("straggler_size", {0, 10, "more than other ranks take"});
   if ((share > 0) != (size > 0)) section.refuse("straggler_share", "needs straggler_size");
-  constexpr double least_share = 1.0 / 4096;  // see simulate::straggling_draws()
+  // simulate::straggling_draws() returns 4096 draws, which cannot show a smaller share.
+  constexpr double least_share = 1.0 / 4096;
   if (share > 0 && share < least_share)
     section.refuse("straggler_share", "must be 0.00025 or more");
   if (share > 0) noise.draws = simulate::straggling_draws(noise.rank, share, size);

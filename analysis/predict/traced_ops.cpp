@@ -53,9 +53,10 @@ constexpr double hardly = 0.02;
 /// The shape of each op of a rank's step; null for communication and for ops without a known shape.
 using ShapeOfOp = std::vector<const Shape*>;
 
+/// The samples and sums over all points that are read.
 struct Pool {
   std::map<Shape, Samples> shapes{};
-  std::vector<double> gaps{};
+  std::vector<double> gaps{};  ///< for each traced step of a rank, mean seconds from op to op
   /// Sums over ops: variance of the time over steps, squared mean time.
   double deviations = 0, squares = 0;
 };

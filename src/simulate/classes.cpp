@@ -34,9 +34,9 @@ std::vector<int> first_alike(const std::vector<std::uint64_t>& kind, const mesh:
   return first;
 }
 
-/// Numbers the coordinates that remain after equivalent ones are merged 0, 1, ... in ascending
-/// order, and returns the number of each original coordinate. `first` is the result of
-/// first_alike().
+/// Returns the new number of each original coordinate after equivalent ones are merged. The
+/// coordinates that remain get the numbers 0, 1, ... in ascending order; the others get the number
+/// of the coordinate that they are merged into. `first` is the result of first_alike().
 std::vector<int> kept_numbers(const std::vector<int>& first) {
   std::vector<int> number(first.size());
   int kept = 0;
@@ -123,8 +123,8 @@ IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& tra
 /// Returns a table of op times for each class: `costs`, lengthened where an op overlapped with ops
 /// of the other kind (compute or communication) in `timeline`. This timeline was simulated with the
 /// op times `played`. While the other kind runs, an op progresses at 1/f of its speed, where f is
-/// its factor in `overlap`. An op that takes b seconds alone thus takes b / (1 - s (1 - 1/f)) if
-/// the other kind runs for a share s of this time.
+/// its factor in `overlap`. An op that takes b seconds alone then takes t = b / (1 - s (1 - 1/f)),
+/// where s is the share of t in which the other kind runs.
 Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs& played,
                 const timeline::Timeline& timeline, const Overlap& overlap) {
   Costs result;
@@ -234,8 +234,8 @@ Costs class_costs(const Classes& classes, const program::ProgramSet& set, const 
   const std::vector<std::uint32_t> numbers =
       place_numbers(classes.outline, set.mesh.size(), places);
   // For each class, maps a number from place_numbers() to the first rank of the class that has it.
-  // Op times are computed for this rank only, since all ranks of the class with this number have
-  // the same.
+  // Op times are computed for this rank only, since they are the same for all ranks of the class
+  // with this number.
   std::vector<std::map<std::uint32_t, int>> standing_for(classes.rank.size());
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
     standing_for[classes.class_of_rank[at(rank)]].try_emplace(numbers[at(rank)], rank);

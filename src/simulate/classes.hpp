@@ -16,13 +16,15 @@ namespace isoscale::simulate {
 /// A mesh in which one rank represents all equivalent ranks of the original mesh.
 struct ReducedMesh {
   mesh::Shape mesh;
-  std::vector<int> rank;             ///< for each rank of this mesh, one rank that it represents
-  std::vector<std::uint32_t> place;  ///< for each rank of the original mesh, its representative
+  /// For each rank of this mesh, one of the ranks of the original mesh that it represents.
+  std::vector<int> rank;
+  /// For each rank of the original mesh, the rank of this mesh that represents it.
+  std::vector<std::uint32_t> place;
 };
 /// Merges equivalent coordinates of each axis into one. Two coordinates are equivalent if any two
-/// ranks that differ only in them have the same `kind`. The coordinates of an axis are merged only
-/// if `may_merge` returns true; its arguments are the axis and the number of coordinates that would
-/// remain.
+/// ranks that differ only in them have the same `kind`, which has a number for each rank. The
+/// coordinates of an axis are merged only if `may_merge` returns true; its arguments are the axis
+/// and the number of coordinates that would remain.
 [[nodiscard]] ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
                                   const std::function<bool(mesh::Axis, int kept)>& may_merge);
 /// Returns the axes along which messages are sent.
@@ -50,7 +52,8 @@ struct Classes {
 [[nodiscard]] Costs class_costs(const Classes& classes, const program::ProgramSet& set,
                                 const Machine& machine, const Layout& layout);
 
-/// `steps`: begin and end of steps; `spans`: also those of ops.
+/// Selects the times that play_classes() returns. `steps`: the begin and end of a step on each
+/// rank; `spans`: also those of each op.
 enum class Record : std::uint8_t { steps, spans };
 
 /// A step in the steady state (it takes the same time as the step before) without noise, with one
@@ -58,13 +61,15 @@ enum class Record : std::uint8_t { steps, spans };
 struct ClassStep {
   double seconds = 0;             ///< time from one step to the next
   timeline::Timeline timeline{};  ///< times of this step; has spans only with Record::spans
-  /// The times that the ops took: the given costs, made longer by overlap. If overlap made any
-  /// longer, there is one table for each class.
+  /// The times that the ops took: the given costs, made longer by overlap. If a factor of Overlap
+  /// is not 1, there is one table for each class.
   Costs costs{};
 };
-/// Simulates steps of the classes until they are steady, and returns one. If a factor of `overlap`
-/// is not 1, ops take longer while compute and communication overlap; their times are then
-/// corrected in rounds until the step time hardly changes.
+/// Simulates steps of the classes until they take the same time, and returns one. If they still
+/// differ after a fixed number of steps, it returns the last of these, with a mean of their times.
+/// If a factor of `overlap` is not 1, ops take longer while compute and communication overlap;
+/// their times are then corrected in rounds until the step time hardly changes, in at most 12
+/// rounds.
 [[nodiscard]] ClassStep play_classes(const Classes& classes, const Costs& costs,
                                      const Overlap& overlap, Record record);
 

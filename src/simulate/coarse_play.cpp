@@ -42,11 +42,13 @@ class Coarsener {
   static constexpr std::uint32_t none = ~0U;
   struct Lane {
     std::uint32_t ops = 0;  ///< number of coarse ops on this stream so far
-    /// counts[i] is the number of coarse ops up to and including the one that ends with op i of the
-    /// stream, if another op waits for op i.
+    /// counts[i] is the number of coarse ops of this stream up to and including the one that ends
+    /// with op i of the stream. It is used only if another op waits for op i.
     std::vector<std::uint32_t> counts;
-    bool is_open = false;          ///< there are ops since the last coarse op
-    std::uint32_t waiting = none;  ///< op whose waits for other streams the next coarse op gets
+    bool is_open = false;  ///< there are ops since the last coarse op
+    /// The op whose waits for other streams the next coarse op gets; `none` = it waits for no
+    /// other.
+    std::uint32_t waiting = none;
     /// Times of the next coarse op; `spread` is still the sum of squares.
     CoarseTime time{};
   };
@@ -73,8 +75,9 @@ class Coarsener {
     lane.counts.push_back(lane.ops);
   }
 
-  /// True if the op communicates with no other rank: its axes have one coordinate in this mesh, and
-  /// the messages that a rank sends to itself match those that it receives in the same op.
+  /// True if the op communicates with no other rank: its axes have one coordinate each in this
+  /// mesh. The messages of an exchange, which the rank sends to itself, must also match those that
+  /// it receives in the same op.
   [[nodiscard]] bool is_alone(const program::OutlineOp& op) const {
     if (op.kind != program::OpKind::exchange) return mesh::group_size(mesh_, op.axes) == 1;
     std::map<std::pair<mesh::Axis, int>, int> open;
@@ -131,7 +134,7 @@ class CoarsePolicy {
     take_factors();
   }
 
-  /// Sets the factors of the first play.
+  /// Sets each rank's factor for the first step.
   void take_factors() {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) set_factor(static_cast<int>(rank), 0);
   }
@@ -175,16 +178,16 @@ class CoarsePolicy {
 
 constexpr int most_plays = 16;
 
-/// True if the play took the same time on every rank, from the rank's begin to its end. All later
-/// plays then take this time too, since a play depends only on the times at which the ranks begin.
+/// True if the step took the same time on every rank, from the rank's begin to its end. All later
+/// steps then take this time too, since a step depends only on the times at which the ranks begin.
 bool moves_all_alike(const std::vector<timeline::Interval>& step) {
   const Nanoseconds first = step.front().end - step.front().begin;
   return std::ranges::all_of(
       step, [&](const timeline::Interval& rank) { return rank.end - rank.begin == first; });
 }
 
-/// Repeats plays until they are steady (see settle_each). `begin` has the time at which each rank
-/// begins the first play.
+/// Simulates steps until they are steady (see settle_each). `begin` has the time at which each rank
+/// begins the first step.
 CoarseSteady settled(program::Matcher<CoarsePolicy>& matcher, CoarsePolicy& policy,
                      std::vector<Nanoseconds> begin) {
   CoarseSteady steady;
@@ -205,9 +208,9 @@ CoarseSteady settled(program::Matcher<CoarsePolicy>& matcher, CoarsePolicy& poli
       later_half += static_cast<double>((std::ranges::max(begin) - before).value());
     }
   }
-  // The plays did not settle: ranks that never wait for each other drift apart, and some programs
-  // repeat only after several plays. The period is then that of the last rank to end, averaged over
-  // several plays.
+  // The steps did not become steady: ranks that never wait for each other drift apart, and some
+  // programs repeat only after several steps. The period is then the time from the last end of any
+  // rank in one step to that in the next, averaged over the later half of the steps.
   steady.period = later_half / (most_plays - most_plays / 2);
   return steady;
 }

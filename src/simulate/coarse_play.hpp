@@ -11,8 +11,9 @@
 #include "timeline/timeline.hpp"
 
 /// Makes coarse programs and plays (simulates) them: all ops of a stream between two meetings
-/// become one op. A meeting is communication with other ranks or a wait for another stream. This
-/// makes it possible to simulate thousands of ranks.
+/// become one op. Meetings are communication with other ranks, waits for another stream, and the
+/// ends of ops that another stream waits for. This makes it possible to simulate thousands of
+/// ranks.
 namespace isoscale::simulate {
 
 /// The times of one op of a coarse program, in nanoseconds. A coarse op stands for several ops of
@@ -25,7 +26,8 @@ struct CoarseTime {
 };
 
 struct CoarseSet {
-  program::OutlineSet programs;  ///< one outline for each pair of a program and a table of costs
+  /// Has an outline (a program without data) for each pair of a program and a table of costs.
+  program::OutlineSet programs;
   std::vector<std::vector<CoarseTime>> times;  ///< [outline][op]
 };
 
@@ -45,30 +47,32 @@ struct CoarseSet {
 }
 
 struct CoarseOptions {
-  int plays = 1;
-  /// Returns the factor on a rank's compute times in one play; if the function is empty, it is 1.
+  int plays = 1;  ///< number of steps
+  /// Returns the factor on a rank's compute times in one step. If no function is set, the factor is
+  /// 1.
   std::function<double(int rank, int play)> factor{};
   double op_noise = 0;     ///< relative standard deviation of the time of a compute op
   std::uint64_t seed = 1;  ///< seed of the random noise of ops
 };
 
-/// Plays programs by the rules of simulate(). Without noise, steps begin and end at the same times
-/// as in simulate(). Returns the begin and end of steps, by [play][rank]. Throws base::Error if the
-/// programs deadlock.
+/// Simulates coarse programs by the rules of simulate(). Without noise, steps begin and end at the
+/// same times as in simulate(). Returns the begin and end of steps, by [step][rank]. Throws
+/// base::Error if the programs deadlock.
 [[nodiscard]] std::vector<std::vector<timeline::Interval>> play_coarse(
     const CoarseSet& set, const CoarseOptions& options);
 
 /// A step in the steady state: later steps take the same time.
 struct CoarseSteady {
   double period = 0;                     ///< nanoseconds from one step to the next
-  std::vector<timeline::Interval> step;  ///< by rank; time 0 is the first rank's begin
+  std::vector<timeline::Interval> step;  ///< [rank]; time 0 is the begin of the earliest rank
 };
-/// Repeats plays without noise until a play takes the same time on every rank, and returns that
-/// play; every later play would take this time too. If this does not happen within a fixed number
-/// of plays, the period is the mean over the later half of them. Returns one step for each item of
-/// `factors`, which has the factor on each rank's compute times; an empty item = 1. `from` may be a
-/// steady step of a similar program set: the ranks then begin at the times at which they end in it,
-/// so that fewer plays are needed. By default all begin at once.
+/// Simulates steps without noise until a step takes the same time on every rank, and returns that
+/// step; every later step would take this time too. If this does not happen within a fixed number
+/// of steps, it returns the last one, and the period is the mean over the later half of them. This
+/// is done once for each item of `factors`. An item has the factor on each rank's compute times; in
+/// an empty item all factors are 1. `from` may be a steady step of a similar program set: the ranks
+/// then begin at the times at which they end in it, so that fewer steps are needed. By default all
+/// begin at once.
 [[nodiscard]] std::vector<CoarseSteady> settle_each(const CoarseSet& set,
                                                     const std::vector<std::vector<double>>& factors,
                                                     const CoarseSteady& from = {});

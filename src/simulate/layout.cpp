@@ -18,7 +18,7 @@ void require_nodes(const mesh::Shape& shape, const Layout& layout) {
                                           layout.node_of_rank.size(), shape.size()));
 }
 
-/// The part of a group on one node.
+/// Identifies the part of a group that is on one node.
 struct Part {
   int group = 0, node = 0;
   auto operator<=>(const Part&) const = default;
@@ -65,8 +65,8 @@ std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout
     place.node_members = std::max(place.node_members, static_cast<int>(end - begin));
     distinct.push_back(parts[begin]);
   }
-  // For each node: the number of groups on it that span several nodes, and that are on this node
-  // alone.
+  // wide[n] is the number of groups with members on node n and on other nodes, narrow[n] the number
+  // of groups that are on node n alone.
   std::vector<int> wide(at(nodes)), narrow(at(nodes));
   const auto of_kind = [&](const Part& part) -> int& {
     return (groups[at(part.group)].nodes > 1 ? wide : narrow)[at(part.node)];

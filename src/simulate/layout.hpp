@@ -28,9 +28,10 @@ struct GroupPlace {
   int members = 1;
   int nodes = 1;
   int node_members = 1;  ///< largest number of members on one node
-  /// The largest number of groups along the same axes that have members on the same node, and so
-  /// share its ports; the maximum over the nodes of this group. If the group spans several nodes,
-  /// only groups that span several nodes are counted, otherwise only those on one node.
+  /// The number of groups, this one included, that have members on a node of this group and run
+  /// along the same axes; the largest number over its nodes. For a group over several nodes, only
+  /// groups over several nodes are counted, since they share the node's ports. For a group on one
+  /// node, only groups that are on this node alone are counted.
   int sharing = 1;
   /// The number of nodes from the group's first node to its last one; 0 = as many as `nodes`.
   int reach = 0;
@@ -46,13 +47,14 @@ struct GroupPlace {
 /// steps away along `axis`: 2 members, or 1 if a rank sends to itself. `sharing` is counted as if
 /// every rank sent such a message. For a message between nodes it is the number of messages that
 /// leave the sender's node or the number that reach the receiver's node, whichever is larger; for a
-/// message inside a node it is the number of messages inside this node.
+/// message inside a node it is the number of messages inside this node. Throws
+/// std::invalid_argument if the layout lacks a node for a rank.
 [[nodiscard]] std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape,
                                                          const Layout& layout, mesh::Axis axis,
                                                          int offset);
 
-/// The placements of all groups and messages of a mesh. A list covers the whole mesh; it is made
-/// when it is first needed, and kept.
+/// The placements of all groups and messages of a mesh. Each list has a placement for every rank;
+/// it is made when it is first asked for, and kept.
 class Places {
  public:
   /// Keeps references to the arguments, which must outlive this object.

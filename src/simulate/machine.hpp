@@ -49,9 +49,10 @@ struct MatrixRate {
 };
 
 /// A fused kernel of causal attention (such as FlashAttention), which never writes the scores to
-/// memory. Of each matrix product it computes the half below the diagonal: 2 products forward, and
-/// 5 backward, since the backward pass computes the scores again. `forward` and `backward` are the
-/// shares of the peak FLOP/s that the kernel reaches with this FLOP.
+/// memory. It computes only the half below the diagonal of each matrix product. There are 2
+/// products forward, and 5 backward, since the backward pass computes the scores again. `forward`
+/// and `backward` are the shares of the peak FLOP/s that the kernel reaches if these halves are
+/// counted.
 struct AttentionKernel {
   std::string name;
   double forward = 1, backward = 1;
@@ -88,7 +89,7 @@ struct Link {
 
 /// A level of switches above those to which nodes are connected, such as spine switches.
 struct Tier {
-  int nodes = 1;       ///< nodes that the levels below it connect
+  int nodes = 1;       ///< nodes in each of the parts of the network that it connects
   double share = 1;    ///< bandwidth up to it over bandwidth down: 1 / oversubscription
   double latency = 0;  ///< seconds of one hop through it
 };
@@ -100,8 +101,8 @@ struct Protocol {
   double hop_inside = 1, hop_across = 1;  ///< factors on the latency of a link
   double share = 1;                       ///< factor on the bandwidth of large messages
   double most = 0;                        ///< upper limit of the bandwidth, bytes/s; 0 = no limit
-  double most_across = 0;                 ///< the limit for groups over nodes; 0 = `most`
-  double most_two = 0;                    ///< the limit for two nodes; 0 = as for more nodes
+  double most_across = 0;                 ///< the limit for groups over several nodes; 0 = `most`
+  double most_two = 0;                    ///< the limit for groups over two nodes; 0 = as for more
 };
 
 /// The algorithms of collectives. multicast: NVLS, in which the switch inside a node reduces and
@@ -122,8 +123,8 @@ struct SwitchReduction {
   /// ranks of a node moves S (1 + 1/n) bytes for an all-reduce of S bytes. collnet: the share of
   /// the rate of large messages between nodes. The sizes in this list are S / n.
   std::vector<ReachedShare> reached{};
-  /// Least seconds of a collective; of `multicast` inside a node, of `collnet` without the levels
-  /// of switches.
+  /// Seconds of an empty collective: with `multicast` those inside a node, with `collnet` those
+  /// without the levels of switches.
   double latency = 0;
   /// multicast: seconds of one step of the tree between nodes. collnet: seconds of one level of
   /// switches, up and down.
@@ -167,10 +168,10 @@ struct SizeSeconds {
   double bytes = 0, seconds = 0;
 };
 
-/// The law by which the time of communication grows with the size of its group, for sizes that were
-/// not measured. logarithmic: with the logarithm of the size, as in trees. proportional: in
-/// proportion to the size, as in rings. fitted: the measurements do not show which;
-/// TimedCommunication::law says which law is then used.
+/// The law by which the time of communication, without the time for moving bytes, grows with the
+/// size of its group. It is used for groups of a size that was not measured. logarithmic: with the
+/// logarithm of the size, as in trees. proportional: in proportion to the size, as in rings.
+/// fitted: the measurements do not show which; TimedCommunication::law says which law is then used.
 enum class GrowthLaw : std::uint8_t { fitted, logarithmic, proportional };
 
 /// The way in which a collective moves data between ranks. parts: ranks send parts of a message, as

@@ -55,7 +55,8 @@ std::span<const Moved> candidates(OpKind kind) {
 /// do not show it, returns `untold`, or the last one in candidates() if that list does not contain
 /// `untold`.
 Moved moved_in(const GroupFamily& family, Moved untold) {
-  // Bytes determine a time that is this many times that of the smallest message.
+  // Bytes count as determining a time that is at least this many times that of the smallest
+  // message.
   constexpr double by_bytes = 4;
   const GroupFamily::Group& small = family.groups.front();
   const GroupFamily::Group& large = family.groups.back();
@@ -101,8 +102,9 @@ struct Excesses {
 };
 
 /// Returns the excess at size 1. For groups on one node, size 1 is a single rank, and the excess is
-/// 0. For groups over nodes, size 1 is a group on one node; the excess is the time of that group
-/// for its smallest message, but at most `first`, or 0 if it was not measured.
+/// 0. For groups over several nodes, size 1 is a group on one node. The excess is then the time of
+/// this group for its smallest message, but at most `first`, the excess of the smallest group of
+/// the family; 0 if the group on one node was not measured.
 double excess_of_one(const GroupFamily& family, double first) {
   if (family.on_one_node == nullptr || family.on_one_node->samples.empty()) return 0;
   return std::min(first, family.on_one_node->samples.front().seconds);
@@ -230,9 +232,10 @@ GrowthLaw law_for(const TimedCommunication& largest) {
   return ring ? GrowthLaw::proportional : GrowthLaw::logarithmic;
 }
 
-/// Returns the bytes multiplied by the number of groups that share a node's ports over that number
-/// in the measurement, but at least by 1. If fewer groups share the ports, nothing is gained, since
-/// one rank may not be able to use all ports of its node.
+/// Returns the bytes unchanged for a group on one node. For a group over several nodes, returns the
+/// bytes multiplied by the number of groups that share a node's ports and divided by that number in
+/// the measurement, but not less than `bytes`. If fewer groups share the ports, nothing is gained,
+/// since one rank may not be able to use all ports of its node.
 double contended(const TimedCommunication& curve, const GroupPlace& place, double bytes) {
   const double more = static_cast<double>(place.sharing) / std::max(curve.sharing, 1);
   return place.nodes > 1 ? bytes * std::max(more, 1.0) : bytes;

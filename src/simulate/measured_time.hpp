@@ -28,26 +28,30 @@ namespace isoscale::simulate {
 [[nodiscard]] std::optional<double> measured_local_seconds(const Measured& measured,
                                                            program::OpKind kind, double bytes);
 
-/// Returns the time of a collective of `bytes` (as OutlineOp::bytes counts them), from the arrival
-/// of the last member. Groups on one node and groups over nodes are treated separately.
-/// - The time of a measured group is that of its curve.
+/// Returns the time of a collective from the arrival of the last member. `bytes` are the data of
+/// the whole group for all_gather, gather and scatter, and for other kinds the larger buffer of one
+/// rank. Groups on one node and groups over several nodes are treated separately.
+/// - The time of a measured group is read from its curve of measured times over message sizes.
 /// - The time of another group is the time in which links move the bytes, plus an excess. The links
-///   take bytes x f / b: each byte passes a link f times (see Moved), and b is the bandwidth of a
-///   link in the largest measured group. The excess depends on the group's size n (members on one
-///   node, or nodes). For each message size it is interpolated between the measured groups,
-///   linearly in log2 n or in n; beyond the largest group it follows the fitted slope of a + b log2
-///   n or a + b n. It is fitted for each message size, since the cost of one more member depends on
-///   the message through protocols and pipelining.
+///   take bytes x f / w: each byte passes a link f times (see Moved), and w is the bandwidth of a
+///   link in the largest measured group.
+/// - The excess depends on the group's size n: its members if it is on one node, else its nodes. It
+///   grows by one of two laws, a + b log2 n or a + b n. Between measured groups it is interpolated
+///   linearly in log2 n or in n; beyond the largest group it follows the fitted slope b. The fit is
+///   made for each message size, since the cost of one more member depends on the message through
+///   protocols and pipelining.
 /// - If the measurements do not show which law holds, a + b n is used for all_gather,
 ///   reduce_scatter and all_to_all, and a + b log2 n for the rest, as for the usual algorithms.
 /// - If more groups than in the measurement share a node's ports, the bytes are multiplied by the
 ///   ratio of the two numbers.
 /// - If the kind was not measured, its time is derived from kinds that move the same bytes.
+/// - A group of one rank takes no time.
 [[nodiscard]] std::optional<double> measured_collective_seconds(const Measured& measured,
                                                                 program::OpKind kind, double bytes,
                                                                 const GroupPlace& place);
 
-/// Returns the time of one message, from measured times of the op kind `exchange`.
+/// Returns the time of one message, from measured times of the op kind `exchange`: between nodes if
+/// `place` spans two nodes, otherwise inside a node.
 [[nodiscard]] std::optional<double> measured_message_seconds(const Measured& measured, double bytes,
                                                              const GroupPlace& place);
 
@@ -58,28 +62,32 @@ void settle_laws(Measured& measured);
 
 /// Returns the seconds that a curve gives for `bytes`. Between samples it interpolates by
 /// TimedCommunication::between. Above the largest sample, further bytes are moved at the curve's
-/// bandwidth; below the smallest, time decreases at this rate, but not below the latency.
+/// bandwidth; below the smallest, time decreases at this rate, but not below the latency. If the
+/// bandwidth is unknown, time is in proportion to bytes above the largest sample, and constant
+/// below the smallest.
 [[nodiscard]] double curve_seconds(const TimedCommunication& curve, double bytes);
 
 // The declarations below derive the time of a collective in a group that was not measured from the
 // times of measured groups.
 
-/// Measured groups that have the same kind of collective and differ only in size.
+/// Measured groups of different sizes with one kind of collective, all of them on one node or all
+/// over several nodes.
 struct GroupFamily {
   struct Group {
     double size = 0;                            ///< members if on one node, nodes otherwise
     const TimedCommunication* curve = nullptr;  ///< not owned
   };
-  std::vector<Group> groups;  ///< ascending in size, at least one
-  /// For groups over nodes: the curve of a group on one node that has as many members as such a
-  /// group has on each of its nodes. Null if it was not measured, and for groups on one node. Not
-  /// owned.
+  std::vector<Group> groups;  ///< ascending in size, one for each size
+  /// For groups over several nodes: the curve of a group on one node that has as many members as
+  /// they have on each node. Null if no such group was measured, and if `groups` are on one node.
+  /// Not owned.
   const TimedCommunication* on_one_node = nullptr;
 };
 
 /// Returns the measured groups of `kind` that, like `place`, are on one node or over several nodes.
 /// For a `place` over several nodes, only groups with as many members on a node as `place` are
-/// returned if there are any. The family may be empty.
+/// returned if there are any. If several groups have the same size, only the one with the most
+/// members is returned. The family has no groups if nothing comparable was measured.
 [[nodiscard]] GroupFamily family_of(const Measured& measured, program::OpKind kind,
                                     const GroupPlace& place);
 
@@ -96,7 +104,8 @@ struct Growth {
 };
 
 /// Returns the seconds of a collective of `bytes` in a group of `members` ranks that is not in the
-/// family. `size` is the number of its members if it is on one node, else of its nodes.
+/// family, which has at least one group. `size` is the number of its members if it is on one node,
+/// else of its nodes.
 [[nodiscard]] double grown_seconds(const GroupFamily& family, const Growth& growth, double size,
                                    double members, double bytes);
 

@@ -56,8 +56,9 @@ class DeviationDraws {
   std::uint64_t seed_;
 };
 
-/// Returns a distribution for Noise::draws with stragglers: in each step a share of the ranks,
-/// above 0, takes longer by `size`, and the others deviate normally with standard deviation `rank`.
+/// Returns 4096 deviations for Noise::draws, ascending, with stragglers: in each step the share
+/// `share` of the ranks takes longer by `size`, relative to the mean time, and the others deviate
+/// normally with standard deviation `rank`. A share below 1/4096 may be lost by rounding.
 [[nodiscard]] std::vector<double> straggling_draws(double rank, double share, double size);
 
 /// Returns the p-quantile (0 < p < 1) of the ascending `draws`, interpolated linearly between them.

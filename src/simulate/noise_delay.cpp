@@ -159,12 +159,13 @@ class Delay {
   }
 
  private:
-  /// Returns the nanoseconds that the noise of single ops adds to a step of one replica. It
-  /// simulates one rank for each class and all ranks along the tight axes (see tight_axes), once
-  /// with and once without the noise of ops, and takes the difference. Both simulations include the
-  /// noise of ranks and nodes, since this hides some of the ops' noise. If there are too many
-  /// ranks, only a part of them is simulated, and the mean is multiplied by the ratio of the
-  /// expected largest draws of all ranks and of the part.
+  /// Returns the mean and variance of the nanoseconds that the noise of single ops adds to a step
+  /// of one replica (all ranks with the same coordinates along the axes in `loose_`). It simulates
+  /// one rank for each class and all ranks along the tight axes (see tight_axes), once with and
+  /// once without the noise of ops, and takes the difference. Both simulations include the noise of
+  /// ranks and nodes, since this hides some of the ops' noise. If there are too many ranks, only a
+  /// part of them is simulated, and the mean is multiplied by the ratio of the expected largest
+  /// draws of all ranks and of the part.
   [[nodiscard]] Moments op_delay() const {
     constexpr int most_ranks = 256;
     mesh::Shape shape = classes_.outline.mesh;
@@ -177,7 +178,7 @@ class Delay {
     std::vector<int> node_of_rank;
     for (int rank = 0; rank < shape.size(); ++rank) {
       const mesh::Coordinates place = mesh::coordinates(shape, rank);
-      // These axes have one coordinate in the mesh of classes.
+      // The tight axes have one coordinate each in the mesh of classes.
       mesh::Coordinates in_classes = place;
       for (const mesh::Axis axis : mesh::all_axes) {
         if (tight_.contains(axis)) in_classes[axis] = 0;
@@ -298,8 +299,8 @@ class Delay {
     const double range = std::max(highest() - typical.mean, least_range);
     const CoarseSteady at_usual = settle(coarse_, factor);
     const std::size_t every = 1 + (kinds_.size() - 1) / most_kinds;
-    // For each kind that is simulated, a step with one slow rank, and one with a rank twice as
-    // slow.
+    // For each kind that is simulated, there are two steps: in one, a rank is slower by `range`, in
+    // the other by twice as much.
     std::vector<std::vector<double>> plays;
     for (std::size_t k = 0; k < kinds_.size(); k += every) {
       for (const int times : {1, 2}) {

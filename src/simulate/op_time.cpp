@@ -72,7 +72,8 @@ const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DTy
 }
 
 /// Returns the fused kernel with which the machine's software computes attention; null if it uses
-/// none.
+/// none, or if the machine has no processor. Throws base::UsageError if the processor lacks the
+/// kernel.
 const AttentionKernel* attention_kernel(const Machine& machine) {
   if (!machine.processor || machine.software.attention.empty()) return nullptr;
   for (const AttentionKernel& kernel : machine.processor->attention) {
@@ -98,8 +99,9 @@ double memory_seconds(const Machine& machine, double bytes) {
   return bytes / (memory.bandwidth * reached_share(memory.reached, bytes));
 }
 
-/// Returns the bytes that an optimizer update reads and writes. Moments and master weight (or the
-/// weight itself if there is no master) are both read and written, so they count twice.
+/// Returns the bytes that an optimizer update reads and writes. The moments and the master weights
+/// are read and written, so they count twice. The gradients are only read. The weights are only
+/// written if there are master weights, otherwise they count twice.
 std::uint64_t moved_by(const program::RankProgram& program, const program::Update& op) {
   const auto bytes = [&](const program::Slice& slice) {
     return program::slice_bytes(program, slice);
@@ -175,8 +177,9 @@ class ProgramTimes {
 
   /// Returns the seconds of a GEMM that is part of the fused attention kernel; absent if it is not
   /// part of attention. In the forward pass, the product with the values gets the time of the whole
-  /// kernel, and the product that computes the scores gets 0, also where it recomputes them: a
-  /// fused backward kernel recomputes scores itself, and its time includes that.
+  /// kernel, and the product that computes the scores gets 0. In the backward pass, each of the
+  /// four products gets a quarter of the kernel's time. A product that recomputes the scores gets 0
+  /// too, since the time of the fused backward kernel includes this.
   [[nodiscard]] std::optional<double> fused_seconds(const program::Gemm& gemm, DType type) const {
     if (kernel_ == nullptr) return std::nullopt;
     const auto touches = [&](const std::vector<bool>& buffers) {
@@ -285,14 +288,15 @@ class ProgramTimes {
   Places& places_;
   int rank_;
   const AttentionKernel* kernel_;  ///< null if attention is not fused
-  /// For each buffer: whether it has attention scores, or their gradients.
+  /// For each buffer: `scores_` is true if it has attention scores, `score_gradients_` if it has
+  /// their gradients. Both are empty if attention is not fused.
   std::vector<bool> scores_, score_gradients_;
   std::map<Likeness, double> known_;
 };
 
 /// False for messages (between stages, and around rings of tp and cp) and for collectives of
 /// replicas, which are those along dp and those along ep except the all-to-all of experts. True for
-/// all other ops, which are part of the pass of a microbatch.
+/// all other ops: those of a microbatch's pass, and updates by the optimizer.
 bool is_inside_pass(const program::Op& op) {
   const auto* const collective = std::get_if<program::Collective>(&op.payload);
   if (collective == nullptr) return !std::holds_alternative<program::Exchange>(op.payload);
@@ -309,16 +313,19 @@ bool is_of_bucket(const program::Op& op) {
   return moves_a_part && !is_inside_pass(op) && op.place.microbatch >= 0;
 }
 
-/// The host launches an op while the device executes the one before it. An op of the main stream
-/// therefore takes at least as long as the host needs for the ops that follow it, up to the next
-/// one of the main stream. Since steps repeat, the first op of the main stream follows the last.
-/// Ops on other streams take host time too, as do buckets of sharded states; messages take none. An
-/// op that takes no time on the device is part of another op's kernel and needs no launch. This
-/// function makes ops longer where the host is slower than the device.
+/// Makes ops longer where the host is slower than the device. The host launches an op while the
+/// device executes the one before it. An op of the main stream (stream 0) therefore takes at least
+/// as long as the host needs for the ops that follow it, up to and including the next one of the
+/// main stream. Since steps repeat, the first op of the main stream follows the last.
+/// Ops on other streams take host time too, as do buckets of sharded states. Messages and
+/// collectives of replicas (see is_inside_pass) take none, nor does an op that takes no time on the
+/// device, since it is part of another op's kernel. The first op of the optimizer also takes
+/// Software::host_step.
 void add_host_time(const Software& software, const program::Program& source,
                    std::vector<double>& seconds) {
-  double next = 0;  // host time of the ops from this one to the next one of the main stream
-  // Backwards, twice: the second time, `next` begins with what precedes the first of these ops.
+  double next = 0;  // host time of the ops after op i, up to the next one of the main stream
+  // The loop goes backwards through the ops, twice: the second time, `next` begins with the host
+  // time of the step's first ops, which follow its last ones.
   for (std::size_t left = 2 * source.ops.size(); left-- > 0;) {
     const std::size_t i = left % source.ops.size();
     const program::Op& op = source.ops[i];

@@ -17,16 +17,20 @@ namespace isoscale::simulate {
 
 /// Returns the seconds of one GEMM with operands of `type` that moves `bytes` of device memory. A
 /// data sheet gives the longer of the times for multiplying and for moving bytes, since they
-/// overlap. Throws base::UsageError if the machine does not give the rate of that type.
+/// overlap. Throws base::UsageError if the machine has neither measured GEMMs nor a rate of that
+/// type.
 [[nodiscard]] double gemm_seconds(const Machine& machine, const program::Gemm& gemm,
                                   program::DType type, double bytes);
 /// Returns the seconds of an op that neither multiplies matrices nor communicates. `bytes` are
 /// those of its operands, by which measured times are found; `moved` are the bytes that it reads
-/// and writes, which are divided by a data sheet's bandwidth.
+/// and writes, which are divided by a data sheet's bandwidth. Throws base::UsageError if the
+/// machine has neither measured times of such ops nor a bandwidth.
 [[nodiscard]] double local_seconds(const Machine& machine, program::OpKind kind, double bytes,
                                    double moved);
-/// Returns the seconds of a collective of `bytes` (as OutlineOp::bytes counts them), from the
-/// arrival of the last member.
+/// Returns the seconds of a collective, from the arrival of the last member. `bytes` are the data
+/// of the whole group for all_gather, gather and scatter, and for other kinds the larger buffer of
+/// one rank. Throws base::UsageError if neither measured times nor a network are known for the
+/// group.
 [[nodiscard]] double collective_seconds(const Machine& machine, program::OpKind kind, double bytes,
                                         const GroupPlace& place);
 /// Returns the seconds of one message between two ranks.
@@ -39,9 +43,10 @@ namespace isoscale::simulate {
                                                        const program::RankProgram& program,
                                                        Places& places, int rank);
 
-// The declarations below (sheet_time.cpp) compute times from a data sheet: of matrix multiplication
-// from its processor, of communication from its network. The algorithms of communication, and their
-// latencies in hops, are those of NCCL's tuning model (NVIDIA/nccl, src/graph/tuning.cc).
+// The declarations below (sheet_time.cpp) compute times from a data sheet: those of matrix
+// multiplication from its processor, those of communication from its network. For algorithms that
+// NCCL has, the latencies in hops are those of NCCL's tuning model (NVIDIA/nccl,
+// src/graph/tuning.cc).
 
 /// Returns the seconds of a matrix multiplication, without memory traffic and launch. If the size
 /// of tiles and the number of multiprocessors are known, the multiprocessors compute the tiles of
@@ -53,14 +58,17 @@ namespace isoscale::simulate {
 /// The time of a collective, with the algorithm and the protocol that it is for.
 struct CollectiveEstimate {
   double seconds = 0;
-  std::optional<Algorithm> algorithm{};  ///< absent for all-to-all, gather and scatter
-  /// Not owned: one of the network's protocols; null if `algorithm` is absent or has switches
-  /// reduce.
+  /// Absent for all-to-all, gather and scatter, for a group of one rank, and if no algorithm of the
+  /// network supports the collective.
+  std::optional<Algorithm> algorithm{};
+  /// Not owned: one of the network's protocols; null if `algorithm` is absent, multicast or
+  /// collnet.
   const Protocol* protocol = nullptr;
 };
 
-/// Returns the time of a collective of `bytes` (as OutlineOp::bytes counts them) with the algorithm
-/// and protocol of the network that take the least time.
+/// Returns the time of a collective with the algorithm and protocol of the network that take the
+/// least time; `bytes` as in collective_seconds(). The time is 0 for a group of one rank, and
+/// infinite if no algorithm of the network supports the collective.
 [[nodiscard]] CollectiveEstimate network_collective(const Network& network, program::OpKind kind,
                                                     double bytes, const GroupPlace& place);
 /// Returns the seconds of a message between two ranks.

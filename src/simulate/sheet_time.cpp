@@ -31,7 +31,8 @@ double tile_rate(const Tile& tile, const Tile& largest) {
 }
 
 /// Returns the seconds of all waves of tiles (NVIDIA, "Matrix Multiplication Background", sections
-/// 3.2 and 3.3). In a wave every multiprocessor computes one tile.
+/// 3.2 and 3.3). In a wave every multiprocessor computes one tile. `splits` is the number of parts
+/// into which k is split; `flops` are the FLOP/s of all multiprocessors with this tile.
 double tiled_seconds(const Processor& processor, const program::GemmShape& shape, const Tile& tile,
                      double splits, double flops) {
   const double tiles =
@@ -47,8 +48,9 @@ constexpr double tree_share = 0.92;
 /// model).
 constexpr double pat_share = 0.75;
 /// The least number of chunks that messages are divided into: `ring_chunks` for the part of one
-/// member in a ring, `tree_chunks` for all bytes in a tree. They are fitted to 8 A100 at 16 MiB,
-/// and to NVLS trees of 32 to 8,192 H100 at 1 and 4 MiB (GTC24 S62129, 15 rows).
+/// member in a ring, `tree_chunks` for all bytes in a tree, and in a ring that broadcasts or
+/// reduces to one rank. They are fitted to 8 A100 at 16 MiB, and to NVLS trees of 32 to 8,192 H100
+/// at 1 and 4 MiB (GTC24 S62129, 15 rows).
 constexpr double ring_chunks = 2, tree_chunks = 4;
 /// The time for posting one message of an all-to-all. Messages are posted one after the other.
 constexpr double post_seconds = 0.5e-6;
@@ -91,12 +93,12 @@ class Estimator {
     for (const Tier& tier : network.tiers) {
       if (reach_ <= tier.nodes) break;
       ++levels_;
-      // The number of parts of the network that the group's nodes are in, and that the tier
-      // connects.
+      // The tier connects parts of the network with tier.nodes nodes each. `above` is the number of
+      // these parts that the group's nodes lie in.
       const double above = std::min(below, std::ceil(reach_ / tier.nodes));
       add_level(above);
-      // In a ring or tree, each part has one set of links to the next part, which all of its nodes
-      // share.
+      // In a ring or tree, data passes from a part to the next one once, over the links of all of
+      // the part's nodes together. In an all-to-all, each node sends data for all other parts.
       node_bandwidth_ = std::min(node_bandwidth_, nearest * tier.share * nodes_ / above);
       scattered_bandwidth_ =
           std::min(scattered_bandwidth_, nearest * tier.share * nodes_ / (nodes_ - nodes_ / above));
@@ -169,8 +171,9 @@ class Estimator {
     return std::min(bytes / bandwidth, chunk_seconds_);
   }
 
-  /// Returns the seconds with a ring: in each step, one member's part passes each link. All ranks
-  /// take their steps together, so each step waits for a chunk on the slowest link.
+  /// Returns the seconds with a ring: in each step, one member's part passes each link. In a
+  /// broadcast or reduce, all bytes pass each link once. All ranks take their steps together, so
+  /// each step waits for a chunk on the slowest link.
   [[nodiscard]] double ring(const Protocol& protocol) const {
     const double rounds = goes_both_ways() ? 2 : 1;
     const bool from_root = kind_ == OpKind::broadcast || kind_ == OpKind::reduce;
@@ -202,9 +205,9 @@ class Estimator {
   }
 
   /// Returns the seconds in which the switch inside each node reduces all bytes and hands them back
-  /// (NVLS), without latency; absent if it does not take part, for example with fewer than 4 ranks
-  /// on a node. Each of a node's n ranks moves S (1 + 1/n) bytes in each direction for S bytes of
-  /// data.
+  /// (NVLS), without latency. Absent if no switch can reduce, for collectives other than
+  /// all-reduce, and for groups with fewer than 4 ranks on a node. Each of a node's n ranks moves S
+  /// (1 + 1/n) bytes in each direction for S bytes of data.
   [[nodiscard]] std::optional<double> reduced_inside() const {
     if (!network_.multicast || kind_ != OpKind::all_reduce || here_ < 4) return std::nullopt;
     const double reached = reached_share(network_.multicast->reached, bytes_ / here_);
@@ -226,8 +229,9 @@ class Estimator {
     return rate.latency + 2 * hops_of(nodes_) * hop + std::max(*inside, across / node_bandwidth_);
   }
 
-  /// Returns the seconds of a reduce-scatter inside nodes, an all-reduce of each part between
-  /// nodes, and an all-gather inside nodes.
+  /// Returns the seconds of an all-reduce that is made of a reduce-scatter inside nodes, an
+  /// all-reduce of each part between nodes, and an all-gather inside nodes. Absent for other
+  /// collectives, and if the group is on one node or has one rank on each node.
   [[nodiscard]] std::optional<double> hierarchical(const Protocol& protocol) const {
     if (kind_ != OpKind::all_reduce || nodes_ == 1 || here_ == 1) return std::nullopt;
     const double inside = 2 * (here_ - 1) * inside_hop(protocol) +

@@ -46,7 +46,7 @@ class Recorder {
 
   const program::OutlineSet& set_;
   const Costs& costs_;
-  /// By rank: spans of the play that is being simulated.
+  /// [rank][op]: spans of the step that the rank is in.
   std::vector<std::vector<timeline::Span>> current_;
   std::vector<timeline::Timeline> plays_;
 };

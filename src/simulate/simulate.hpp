@@ -21,14 +21,15 @@ struct Costs {
 };
 
 struct Options {
-  /// Number of steps; each begins on a rank when all its streams have ended the step before.
+  /// Number of steps. A rank begins a step when all of its streams have ended the step before.
   int plays = 1;
-  /// The time at which each rank begins its first play; empty = all at 0.
+  /// The time at which each rank begins its first step; empty = all at 0.
   std::vector<units::Nanoseconds> begin{};
 };
 
-/// Returns one timeline, with all ranks, for each play. Throws base::Error, which names the ranks
-/// and ops, if the programs deadlock or do not match.
+/// Returns one timeline, with the spans of all ranks, for each step. Throws base::Error, which
+/// names the ranks and ops, if the programs deadlock or do not match, and std::invalid_argument if
+/// `options.begin` is not empty and has not one time for each rank.
 [[nodiscard]] std::vector<timeline::Timeline> simulate(const program::OutlineSet& set,
                                                        const Costs& costs, Options options = {});
 
