@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "base/parallel.hpp"
 #include "program/buffer.hpp"
@@ -182,7 +183,7 @@ QuickEstimate::Message QuickEstimate::message(const Request& request) const {
   const auto whole = static_cast<double>(geometry.activation() * element);
   const bool is_scattered = geometry.scatters_hand_over();
   const double sent = is_scattered ? whole / geometry.tp : whole;
-  const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks_);
+  const simulate::Layout layout = layout_of(request, node_ranks_);
   const std::vector<simulate::GroupPlace> places =
       simulate::places_of_messages(request.mesh, layout, mesh::Axis::pp, 1);
   const auto apart = static_cast<std::size_t>(mesh::stride(request.mesh, mesh::Axis::pp));

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "analysis/efficiency/losses.hpp"
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/quick_estimate.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
@@ -243,7 +244,7 @@ class Search {
     }
     if (entry.whole->memory.device <= capacity_) {
       entry.whole = estimate_step(workload_, request, machine_,
-                                  simulate::packed(request.mesh.size(), node_ranks_), Detail::trace,
+                                  layout_of(request, node_ranks_), Detail::trace,
                                   Ranks::by_class, capacity_);
     }
     entry.seconds = entry.whole->seconds();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <variant>
 
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
@@ -149,7 +150,7 @@ void add_bytes(const program::RankProgram& program, const program::Facts& facts,
 StageNumbers play(const Workload& workload, const Request& request,
                   const simulate::Machine& machine, int node_ranks) {
   const program::ProgramSet set = workload.build(request);
-  const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks);
+  const simulate::Layout layout = layout_of(request, node_ranks);
   const simulate::Classes classes = simulate::classes_of(set);
   const simulate::Costs costs = simulate::class_costs(classes, set, machine, layout);
   const simulate::ClassStep played =

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/search.hpp"
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/quick_estimate.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis_test.hpp"
@@ -376,6 +377,22 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
       if (i == 0) continue;
       EXPECT_GE(candidate.step_time, found.best[i - 1].step_time * 0.999);
     }
+  }
+}
+
+/// A search and a prediction place the experts' ranks alike.
+TEST(SearchTest, PredictsTheTimeOfSpreadExperts) {
+  const Request base = base_of(
+      {{"batch", "32"}, {"elementwise", "off"}, {"experts", "4"}, {"expert_placement", "spread"}});
+  const simulate::Machine machine = machine_of(80e9);
+  const predict::SearchResult found =
+      predict::search(hybrid(), base, {{mesh::Axis::ep, 4}}, 16, machine, 4, {});
+  ASSERT_FALSE(found.best.empty());
+  for (const predict::Candidate& candidate : found.best) {
+    EXPECT_NEAR(candidate.step_time,
+                predict::sheet_step_time(hybrid(), candidate.request, machine, 4),
+                1e-3 * candidate.step_time)
+        << text_of(candidate.request);
   }
 }
 
