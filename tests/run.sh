@@ -63,7 +63,7 @@ run_ctest() {
   shift 2
   folder=$(build_folder "$preset")
   say "Running $what ..."
-  ctest --test-dir "$folder" --parallel "$(nproc)" --output-on-failure --no-tests=error "$@" ||
+  ctest --test-dir "$folder" --parallel $(( $(nproc) + 1 )) --output-on-failure --no-tests=error "$@" ||
     status=$?
   slowest "$folder"
   note "$status" "$what" $(( SECONDS - start ))

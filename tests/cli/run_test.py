@@ -76,8 +76,8 @@ class Measured(harness.Case):
     def test_every_point_of_the_quick_suite_has_an_interval(self):
         # It may be wide. Steps of a machine that others load can be too correlated for one: then
         # the loop has gone on to its bound, three times --max-time less what it does between steps.
-        bound = 2.7 * 4
-        done = self.run_ok("run --suite quick --precision 99% --max-time 4s --output run.h5",
+        bound = 2.7 * 2
+        done = self.run_ok("run --suite quick --precision 99% --max-time 2s --output run.h5",
                            *harness.FEW_CASES, ranks=2)
         counts = re.findall(r"(\d+) of (\d+) steps count, stopped", done.stderr)
         points = self.points_in()

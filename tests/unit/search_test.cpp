@@ -345,7 +345,7 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
   const auto one_of = [&](const std::vector<std::string>& values) {
     return values[random() % values.size()];
   };
-  for (int round = 0; round < (every_case() ? 6 : 3); ++round) {
+  for (int round = 0; round < (every_case() ? 6 : 2); ++round) {
     Request base = base_of({{"batch", one_of({"16", "32"})},
                             {"vocabulary", one_of({"on", "off"})},
                             {"zero", one_of({"0", "1", "3"})},
