@@ -77,7 +77,8 @@ namespace isoscale::analysis::compare {
 /// Returns the results of throughput_sentence(), efficiency_sentence() and step_sentence(), in this
 /// order, without empty ones.
 [[nodiscard]] std::vector<std::string> sentences_of(const Comparison& of, const Difference& at);
-/// Returns sentences on the parts of a difference that could not be explained or separated.
+/// Returns sentences on the gaps in the explanation of a difference: the reason why a difference in
+/// efficiency has no causes, and the times that could not be divided among causes.
 [[nodiscard]] std::vector<std::string> caveats_of(const Difference& at);
 
 /// Returns the difference between a ratio and 1: "-10.1%".

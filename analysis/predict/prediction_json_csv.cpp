@@ -43,8 +43,8 @@ Json waterfall_json(const std::optional<efficiency::Waterfall>& waterfall) {
   return {{"ideal", waterfall->ideal}, {"predicted", waterfall->measured}, {"lost", lost}};
 }
 
-/// Returns the value and 90% interval of the member of Forecast, or function of it, that Path
-/// names.
+/// Returns a value of a forecast with its 90% interval, as a JSON object. Path is the member of
+/// Forecast that holds the value, or a function that computes it from a Forecast.
 template <auto Path>
 constexpr auto expected_value = [](const Forecast& at) -> render::Value {
   return render::located_json(std::optional{std::invoke(Path, at)});

@@ -22,8 +22,8 @@
 /// a key and a sentence, already escaped. Callers leave out tables without rows.
 namespace isoscale::analysis::render {
 
-/// Returns the metrics of a point: those of its JSON object, in this order, and those that only
-/// reports for people show.
+/// Returns the metrics of a point. Those of its JSON object are in the order of the object's keys.
+/// Between them stand those that only reports for people show.
 [[nodiscard]] Metrics<PointReport> point_metrics();
 
 /// Returns the metrics of the POP efficiencies; their headings are indented to form a tree.

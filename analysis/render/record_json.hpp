@@ -37,9 +37,9 @@ nlohmann::ordered_json field_json(const Record& record, const results::Table<Mem
   return list_json(field.member(record), [](const auto& row) { return record_json(row); });
 }
 
-/// Writes a list in each row of a table (results::Lists). The dataset of its offsets is named with
-/// a prefix, such as sample_begin; the list then has the key `samples`, and the keys of its entries
-/// lack the prefix sample_.
+/// Writes a list in each row of a table (results::Lists). `field.name` is the name of the dataset
+/// of offsets, such as "sample_begin". In the JSON the list has the key "samples" (see json_key()),
+/// and the keys of its entries lack the prefix "sample_": "sample_time" becomes "time".
 template <class Record, class List, class Fields>
 nlohmann::ordered_json field_json(const Record& record, const results::Lists<List, Fields>& field) {
   const std::string_view name = field.name;

@@ -131,8 +131,8 @@ void add_benches(const merge::Report& report, Document& document) {
 /// them, which comes first.
 using Alike = std::vector<const advice::Finding*>;
 
-/// Returns the sentence of the most severe finding, after the name of its curve, and the names of
-/// the other curves: "hybrid, 2 ranks: no overlap ... (also: dp, tp)".
+/// Returns the name of the curve with the most severe finding, the finding's sentence, and the
+/// names of the other curves: "hybrid, 2 ranks: no overlap ... (also: dp; tp)".
 std::string sentence_of(const Alike& alike, const CurvesSummary& curves) {
   const auto name_of = [&](const advice::Finding& at) {
     const auto name = curves.names.find(at.curve);

@@ -134,9 +134,8 @@ struct CollectiveData {
   std::size_t element = 1;       ///< bytes per element
   std::byte* send = nullptr;     ///< null if this rank sends nothing
   std::byte* receive = nullptr;  ///< null if this rank receives nothing
-  /// The number of elements. For all_reduce, reduce and broadcast it is that of the whole data, for
-  /// a barrier and an all_to_all with unequal parts 0, for all other kinds that of one member's
-  /// part.
+  /// The number of elements. It counts the whole data for all_reduce, reduce and broadcast, and one
+  /// member's part for other kinds. It is 0 for a barrier and for an all_to_all with unequal parts.
   std::uint64_t count = 0;
   /// For an all_to_all: the elements that this rank sends to all members, and those that it
   /// receives.

@@ -69,6 +69,7 @@ run --workload tp --mesh tp=3 | tp=3
 run --workload hybrid --mesh pp=2 --model odd.toml | pp=2 | layers
 run --workload tiles --ranks 2 --set image=3 | rows of the image | cp=2
 run --workload tiles --ranks 2 --set image=2 --set kernel=5 | 2 rows over cp=2 | 4 rows or more
+run --workload gemm --model tiny --set shapes=model --mesh ep=2 | no experts | leave ep out
 run --workload tiles --ranks 2 --mesh pp=2 | does not use pp | dp+tp+cp
 run --output /nonexistent/x.h5 | /nonexistent
 run --workload dp --inject slow-rank=7:2 | --inject | rank 7 does not exist

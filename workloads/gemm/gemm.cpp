@@ -139,6 +139,9 @@ class Lister {
   /// Adds the multiplications in one training step of the model on the mesh, with one microbatch
   /// for each dp replica.
   void model() {
+    if (request_.mesh.ep > 1) {
+      throw usage_error("shapes=model has no experts to share out; leave ep out of --mesh");
+    }
     Request training = request_;
     const auto accumulate = static_cast<std::size_t>(options_.fp8_accumulate);
     training.options = {{"microbatch", std::to_string(options_.microbatch)},
@@ -173,8 +176,9 @@ constexpr std::uint64_t most_sets = 4096, least_sets = 2;  // limits of GemmCase
 /// reading the operands from memory does not limit the rate.
 constexpr double flop_of_pass = 4e9;
 
-/// A timed play has as many calls as it takes to do this much work, but at most `most_calls`. A CPU
-/// core takes at least a few milliseconds for this work.
+/// The work that a timed play should do, which takes a CPU core at least a few milliseconds. A case
+/// asks for as many whole passes in a play as fit into this work and into `most_calls` calls, but
+/// for at least one (see Case::most_times).
 constexpr double flop_of_play = 2e9;
 
 constexpr double most_calls = 1024;  // calls of a timed play

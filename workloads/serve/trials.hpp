@@ -53,8 +53,8 @@ struct Summary {
   std::vector<ReplicaUse> replicas{};
   double imbalance = 1;       ///< busy time of the busiest replica over the mean
   std::uint64_t backlog = 0;  ///< unanswered requests at the last arrival
-  /// The mean number of unanswered requests over the arrivals of the last quarter, minus the mean
-  /// over those of the first quarter.
+  /// The mean number of unanswered requests at the last quarter of all arrivals, minus the mean at
+  /// the first quarter of them (quarters by number, not by time).
   double backlog_rise = 0;
   /// The share of arriving requests that pile up. It is backlog_rise divided by the number of
   /// arrivals from the middle of the first quarter of arrivals to the middle of the last quarter.

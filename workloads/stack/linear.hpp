@@ -80,8 +80,9 @@ class LinearWriter : public OpWriter {
   /// another, as must those for all rows of a pass.
   void forward(const Linear& linear, int microbatch, const Operand& x, const RowRange& rows,
                const Matrix& y, const Addend& addend, InputCopy input_copy = InputCopy::kept);
-  /// Keeps the copy of the input that backward reads, if forward dropped it. Does nothing if
-  /// operands are not cast, since backward then reads x itself.
+  /// Makes the copy of the input that backward reads, by casting `x` again. It is for inputs whose
+  /// copy forward() did not keep (InputCopy::dropped). Does nothing if operands are not cast, since
+  /// backward then reads x itself.
   void keep_input(const Linear& linear, int microbatch, const Operand& x);
   /// Returns rows of dY in the form in which input_gradient() and weight_gradient() read them. It
   /// must be released after them.

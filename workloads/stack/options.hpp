@@ -68,9 +68,10 @@ struct Partition {
   double skew = 1;  ///< skewed: share of the first replica over that of any other
 };
 
-/// Says how many layers each virtual stage has. equal: all have the same number. nearest: the first
-/// ones may have one more. lighter_ends: the same rule, but the input and the vocabulary count as a
-/// layer of the first and of the last stage. named: the numbers in `named`.
+/// Says how many layers each virtual stage has. equal: all have the same number. nearest: as equal
+/// as possible; the first ones may have one more. lighter_ends: by the same rule, but the input
+/// counts as a layer of the first stage, and the vocabulary as a layer of the last one. named: the
+/// numbers in `named`.
 struct StageLayers {
   enum class Kind : std::uint8_t { equal, nearest, lighter_ends, named } kind = Kind::equal;
   std::vector<int> named{};  ///< named: the layers of each virtual stage; a stage may have none
