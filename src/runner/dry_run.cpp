@@ -102,7 +102,7 @@ std::string model_of(const plan::PlannedPoint& point) {
   return plan::uses_model(point) ? point.request.model.name : "-";
 }
 
-/// Formats the table row of a point for which no numbers are shown; `why` is the reason.
+/// Formats the table row of a point whose times and sizes are not shown; `why` is the reason.
 std::string skipped_line(const plan::PlannedPoint& point, std::string_view why) {
   return fmt::format("{:>5}  {:<11} {:<10} {:>5} {}\n", point.index + 1, point.workload->name,
                      model_of(point), point.ranks, why);
@@ -185,9 +185,9 @@ void dry_run_on(const std::string& sheet, const std::string& why, const settings
   services.print(text + gpu_work + describe(plan, config, site.device));
 }
 
-/// Prints the plan for the ranks that were started. If this host could not run the whole plan and
-/// the user named no device, the plan is printed for another machine instead, the one that the
-/// data sheet `assumed_sheet` describes.
+/// Prints the plan for the ranks that were started, or for more ranks if --ranks asks for them. If
+/// this host could not run the whole plan and the user named no device, the plan is printed for
+/// another machine instead, the one that the data sheet `assumed_sheet` describes.
 void dry_run_here(const settings::RunConfig& asked, const plan::Site& here, int started,
                   const Services& services) {
   const plan::Site site = plan::planned_site(here, asked);

@@ -37,17 +37,18 @@ struct PricedMachine {
       step;
 };
 
-/// Both functions return why this host could not run the plan, "the host device does not compute in
-/// bf16"; absent if it could. The first looks only at the types in which experiments compute. The
-/// second looks only at memory: it compares what the ranks of one node need together with `memory`,
-/// the free memory of this host. Its plan must have been made without a limit of memory.
+/// Both functions return the reason why this host could not run the plan, such as "the host device
+/// does not compute in bf16"; absent if it could. The first looks only at the types in which
+/// experiments compute. The second looks only at memory: no node of the plan may need more for its
+/// ranks than `memory`, the free memory of this host. Its plan must have been made without a limit
+/// of memory.
 [[nodiscard]] std::optional<std::string> beyond_host(const settings::RunConfig& config);
 [[nodiscard]] std::optional<std::string> beyond_host(const plan::Plan& plan, const plan::Site& site,
                                                      units::Bytes memory);
 
-/// Returns a site (ranks, nodes and devices) of at least `ranks` ranks that consists of such
-/// machines. The number of ranks on a node is --ranks-per-node or, without this option, that of the
-/// data sheet.
+/// Returns a site (ranks, nodes and devices) of at least `ranks` ranks, whose nodes and devices are
+/// those of `machine`. The number of ranks on a node is --ranks-per-node or, without this option,
+/// that of the data sheet.
 [[nodiscard]] plan::Site site_of(const PricedMachine& machine, const settings::RunConfig& config,
                                  int ranks);
 

@@ -42,8 +42,8 @@ std::string outcome_text(const results::PointData& data) {
   return fmt::format("{}: {}", results::name(data.status), data.reason);
 }
 
-/// Returns the data of a point that is not measured for lack of time; `reason` is stored as its
-/// reason.
+/// Returns the data of a point that is not measured. `reason` is stored in it: the budget was used
+/// up, or a signal asked the run to end.
 results::PointData left_out(const plan::PlannedPoint& point, std::string_view reason) {
   results::PointData data = describe_point(point);  // includes the planned mesh
   measure::end_as(results::PointStatus::skipped, std::string{reason}, data);
@@ -193,7 +193,8 @@ results::PointData Launch::record(results::PointData data) {
   return data;
 }
 
-/// Records the points that were not measured for lack of time.
+/// Records the points that were not measured because the budget was used up, or because a signal
+/// asked the run to end.
 void Launch::record_left_out() {
   on_root(setting_.world, [&] {
     if (ends_soon_ && !schedule_->waiting().empty()) {

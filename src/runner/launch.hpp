@@ -61,7 +61,8 @@ class Launch {
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
-  /// Returns the estimated time of each point that this launch has to measure, by its index.
+  /// Returns the estimated time of each point that this launch has to measure, by its index. Points
+  /// for which the budget will probably not suffice are left out.
   [[nodiscard]] std::map<int, units::Seconds> planned_times() const;
   /// Collective: opens the run file and determines which points this launch has to measure. Returns
   /// false on every rank if nothing is left to do: --resume was given, and the earlier run is
@@ -105,8 +106,8 @@ class Launch {
   std::optional<results::RunData> earlier_;
   results::RunData header_;
   std::vector<results::RankFacts> rank_facts_;  ///< facts of the ranks of this launch
-  /// The points with result rows (those of micro-benchmarks), from which the calibration is
-  /// computed.
+  /// The header and the points that have result rows, such as those of micro-benchmarks. The
+  /// calibration is computed from them.
   results::RunData measured_;
   std::optional<RunFile> file_;
   std::optional<int> last_in_file_;  ///< index of the point that was written last

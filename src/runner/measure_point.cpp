@@ -120,9 +120,10 @@ class PointRun {
                                   context_.site.node_of_rank, context_.facts, context_.gpu_uuid());
   }
 
-  /// Adds a verdict to the data. The ranks of the point agree on it, and so do those of each copy,
-  /// but the verdicts may differ. If any of them is bad, the point fails. The reason is this rank's
-  /// own verdict if that is bad, else that of a copy.
+  /// Adds a verdict to the data. All ranks of the point have the same verdict, and so have all
+  /// ranks of a copy, but a copy may have another verdict than the point. If one verdict is bad,
+  /// the point fails. The reason is this rank's own verdict if that is bad, else that of a copy or
+  /// of the point.
   void judge(const measure::Verdict& verdict) {
     data_.verified = data_.verified.value_or(true) && verdict.ok;
     if (!data_.verification.empty()) data_.verification += "; ";
@@ -240,8 +241,8 @@ class PointRun {
     return true;
   }
 
-  /// Called between blocks of steps. Shows the progress. If steps were traced since the last call,
-  /// also checks the weights.
+  /// Called after each block of steps that follows warm-up. Shows the progress. If steps were
+  /// traced since the last call, also checks the weights.
   void look_at(const plan::StepLoop& loop) {
     context_.progress.doing(standing_text(loop));
     if (loop.traced_blocks() == checked_traces_) return;

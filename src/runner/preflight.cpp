@@ -76,8 +76,8 @@ std::unique_ptr<executor::Executor> make_cuda(const settings::RunConfig& config,
                                 .graph = config.graph,
                                 .nvtx = config.nvtx,
                                 .known_algorithms = known_algorithms(config, world)};
-  // The GPU notes in marks which op it is in, so that a hang can be located. Without a timeout no
-  // hang is detected, so no marks are needed.
+  // The GPU writes a mark into memory when an op starts, so that a hang can be located. Without a
+  // timeout no hang is detected, so no marks are needed.
   if (config.timeout <= units::Seconds{}) options.mark_cost.reset();
   // The executor stops waiting for a communicator a little before the supervisor would report a
   // hang, since the executor can name the communicator.

@@ -26,8 +26,8 @@ struct ChosenExecutor {
 
 /// Collective over `world`: returns the executor for --device, of the same kind on every rank.
 /// `auto` means cuda if all ranks can use it, else host; the result then has the reason. Throws
-/// base::UsageError on all ranks if the user named a device that cannot be used, so that no other
-/// device is used silently, and if options or injections are given that the device does not have.
+/// base::UsageError on all ranks if the user named a device that cannot be used: no other device is
+/// used silently. Also throws if options or injections were given that do not fit the device.
 [[nodiscard]] ChosenExecutor choose_executor(const settings::RunConfig& config,
                                              const comm::Environment& environment,
                                              const comm::Communicator& world);
@@ -43,7 +43,7 @@ struct ChosenExecutor {
                                                    const comm::Communicator& world);
 
 /// The input of preflight(). `executor` is that of the chosen device. If the device cannot be used,
-/// it is null, and `device_problem` says why.
+/// `executor` is null, and `device_problem` says why.
 struct PreflightWish {
   const settings::RunConfig& config;
   executor::Executor* executor = nullptr;  ///< not owned

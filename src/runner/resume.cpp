@@ -33,8 +33,8 @@ void compare_text(std::string_view what, std::string_view earlier, std::string_v
   if (earlier != now) found.push_back(fmt::format("{} '{}', not '{}'", what, now, earlier));
 }
 
-/// Compares the facts of each rank in the two launches, and adds the differences to `found`. For
-/// each kind of fact, only the first rank that differs is named.
+/// Compares the facts of each rank that should be the same in both launches, and adds the
+/// differences to `found`. For each kind of fact, only the first rank that differs is named.
 void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::string>& found) {
   const std::size_t ranks = std::min(earlier.rank_facts.size(), now.rank_facts.size());
   for (const results::RankField& field : results::rank_fields) {
@@ -54,8 +54,8 @@ void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::
   }
 }
 
-/// Returns the environment variables of a run that affect libraries and devices, each with its
-/// value in quotes.
+/// Returns the environment variables of a run that must have the same values when the run is
+/// resumed, each with its value in quotes.
 std::map<std::string, std::string> settings_of(const RunData& run) {
   const std::map<std::string, std::string> variables{run.environment.begin(),
                                                      run.environment.end()};
@@ -181,7 +181,7 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
 
 /// Returns the data, with the status failed, of the point that hung and ended the earlier job;
 /// absent if no point did, or if the run file already has it. The run file lacks it if rank 0 did
-/// not answer, so that another rank wrote the findings to a file beside the run file.
+/// not answer during the hang: another rank then wrote the findings to a file beside the run file.
 std::optional<PointData> Launch::unrecorded_hang() const {
   const auto hang = watch::read_hang_file(path_, earlier_->created);
   if (!hang || std::cmp_greater_equal(hang->point, plan_.points.size())) return std::nullopt;

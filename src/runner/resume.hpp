@@ -28,8 +28,8 @@ struct Missing {
 /// Returns how this launch (`now`) differs from the earlier one, with a clause for each difference:
 /// "3 nodes, not 4", "NCCL_ALGO 'Ring', not unset". It compares the build of Isoscale, the MPI
 /// library, the ranks with their hardware and nodes, and the environment variables that affect
-/// libraries (machine::recorded_settings). Points that were measured with different ones form no
-/// curve. Names of hosts and the visible devices may differ.
+/// libraries (machine::recorded_settings). If any of these differ, the points of both launches do
+/// not form one curve. Names of hosts and the visible devices may differ.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,
                                                    const results::RunData& now);
 
@@ -42,8 +42,9 @@ struct Missing {
 /// the message. This is checked first, since plans for different rank counts cannot be compared.
 void require_ranks(const results::RunData& earlier, const std::string& file, int ranks);
 
-/// Returns a warning for the run file that says which points another launch measured and, if it ran
-/// on other hosts, on which ones. `missing` has the indices of these points.
+/// Returns a warning for the run file. It says that this launch (`now`) measures the points whose
+/// indices are in `missing`. If it runs on other hosts than the earlier one, it names the hosts of
+/// both.
 [[nodiscard]] std::string resumption_warning(const results::RunData& earlier,
                                              const results::RunData& now,
                                              const std::set<int>& missing);

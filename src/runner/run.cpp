@@ -89,7 +89,7 @@ bool Launch::opened() {
 }
 
 void Launch::create() {
-  // The user is warned of injected faults that affect no point, and so does not expect an effect.
+  // Injected faults that affect no point are useless, so the user is warned of them.
   for (const std::string& text : plan::idle_injections(setting_.config.injections, plan_)) {
     header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
     base::warn(header_.warnings.back());

@@ -188,8 +188,8 @@ PointData describe_point(const plan::PlannedPoint& point) {
   data.placement = mesh::name(point.experiment->placement);
   data.options = workloads::all_options(point.workload->options, request.options);
   // The shape of the model is left out for points that have steps but use no model. Under weak
-  // scaling the shape grows from point to point, and points with the same work would seem to
-  // differ.
+  // scaling the shape grows from point to point, so points that do the same work would seem to
+  // differ if it were stored.
   if (point.workload->is_bench() || plan::uses_model(point))
     data.model_shape = shape_of(request.model);
   data.seed = request.seed;
@@ -250,9 +250,9 @@ void RunFile::change(const std::function<void()>& work) {
 std::vector<results::PointData> RunFile::points_left() const {
   std::vector<results::PointData> points = points_of(path_, header_.id);
   if (!points.empty()) return points;
-  // The file cannot be opened by its name: the name does not exist or is now that of another file,
-  // or one of the files beside it that hold points of a large run is missing. This process still
-  // has the file open, so it is copied from there.
+  // No points could be read by the name of the file. It may be gone, or be the name of another file
+  // now. A large run also has part files with points beside the main file, and one of these may be
+  // missing. This process still has the main file open and copies it through its open descriptor.
   const auto copy = writer_.copy_published(fallback_);
   return copy ? results::readable_points(copy->path(), header_.id,
                                          results::resolved_output(path_).parent_path())

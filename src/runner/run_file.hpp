@@ -41,8 +41,8 @@ namespace isoscale::runner {
     std::span<const machine::MachineFacts> facts, std::span<const int> node_of_rank);
 
 /// Returns the header of a new run, with a new id. A header is everything in a run file except the
-/// points. The results of preflight, which the caller adds, and what is known only at the end of
-/// the run are still missing in it. `facts` are in the order of ranks.
+/// points. The returned header lacks the results of preflight, which the caller adds, and the facts
+/// that are known only at the end of the run. `facts` are in the order of ranks.
 [[nodiscard]] results::RunData make_header(const settings::RunConfig& config,
                                            const plan::Site& site,
                                            const executor::Description& device,

@@ -16,7 +16,8 @@ namespace {
 
 using mesh::Axis;
 
-/// The part of the mesh whose spans are kept: for each axis, its number of coordinates, from 0 on.
+/// The part of the mesh whose spans are kept. If the entry of an axis is n, ranks with the
+/// coordinates 0 to n - 1 along this axis belong to the part.
 using Extents = std::array<int, mesh::axis_count>;
 
 int& extent(Extents& extents, Axis axis) { return extents[static_cast<std::size_t>(axis)]; }
@@ -105,7 +106,8 @@ void collect_communicators(const comm::Communicator& point,
                            results::PointData& data) {
   for (results::CommunicatorTime made : mine) {
     made.creation = point.all_max(made.creation);
-    // A rank may make no call on a communicator that other ranks use. It takes part with -1.
+    // A rank may make no call on a communicator that other ranks use. It then
+    // takes part in the maximum with -1.
     const double first_call = point.all_max(made.first_call.value_or(-1));
     if (first_call >= 0) made.first_call = first_call;
     data.communicators.push_back(std::move(made));

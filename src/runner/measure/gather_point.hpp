@@ -132,8 +132,9 @@ class GpuWatch {
 };
 
 /// Collective over the point, called after collect(): stores in `data` on rank 0 the series that
-/// every rank sampled, and the total time of rank 0's steps. Times in `mine` are on this rank's
-/// clock. Stored times are on rank 0's clock, and count from the start of its first step.
+/// every rank sampled, and the time from the start of rank 0's first step to the end of its last.
+/// Times in `mine` are on this rank's clock. Stored times are on rank 0's clock, and count from the
+/// start of its first step.
 void collect_device_series(const comm::Communicator& point, const Record& record,
                            const std::vector<results::DeviceSeries>& mine,
                            results::PointData& data);

@@ -18,8 +18,8 @@ OpClass class_of(program::OpKind kind) {
   return OpClass::other_compute;
 }
 
-// The traces of at least this many steps of each traced block, its last ones, are kept at first;
-// thin_to() may remove them later.
+// Each traced block adds the traces of its last steps to the record, of at least this many.
+// thin_to() may remove some of them later.
 constexpr std::size_t least_kept = 2;
 
 /// Adds the spans of the traced step that was just played to the record.

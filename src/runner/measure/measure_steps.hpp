@@ -41,7 +41,7 @@ struct StepSums {
 [[nodiscard]] StepSums sum_up(std::uint32_t step, std::span<const timeline::Span> spans,
                               std::span<const OpClass> classes);
 
-/// A function that is called on every rank between two blocks of steps.
+/// A function that is called on every rank after each block of steps that follows warm-up.
 using OnBlock = std::function<void(const plan::StepLoop& loop)>;
 
 /// The largest number of traced steps for which a StepSums is kept. If there are more, the kept
@@ -60,7 +60,7 @@ struct Record {
   std::string warm_up_rule;     ///< the rule by which warm-up ended
   std::string stopped_because;  ///< the reason why the loop ended: "precision" or "max-time"
   results::Looks looks;
-  /// The traced steps that are kept, in times of this rank's clock; their `rank` is not set.
+  /// The traced steps that are kept, in times of this rank's clock; their `rank` is 0.
   std::vector<timeline::StepTrace> traces;
   /// The op times of each traced step that counts; at most most_op_sums of them are kept.
   std::vector<StepSums> op_sums;
@@ -97,9 +97,9 @@ void thin_to(std::vector<Entry>& entries, std::size_t most) {
 }
 
 /// Collective over `active`: all ranks play the step without communication `plays` times, at the
-/// same time. It is the section `solo`, which add_solo_step() has added to `program`. Returns the
-/// median duration of each op of the program's first step, over all plays but the first; 0 for ops
-/// that communicate.
+/// same time. This step is the section `solo`, which add_solo_step() added to `program`. Returns
+/// the median duration of each op of the program's first step, over all plays but the first; 0 for
+/// ops that communicate.
 [[nodiscard]] std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
                                                            const program::RankProgram& program,
                                                            program::Section solo,

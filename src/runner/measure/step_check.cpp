@@ -111,10 +111,10 @@ std::string holders_text(const std::vector<std::int64_t>& values, std::vector<in
 }
 
 /// Returns the axes along which all ranks should hold the same weights after a step: dp, cp and, if
-/// the step has no experts, ep. If the step gathers weights along some of these axes, they are left
-/// out: either the weights are sharded along them, or the step begins by gathering what the step
-/// before updated, so that its own updates are not gathered when it ends. Gathering in place after
-/// the update is different: it makes the weights equal again, so these axes stay.
+/// the step has no experts, ep. Axes along which the step gathers weights are left out, for one of
+/// two reasons: the weights are sharded along these axes, or the step begins by gathering what the
+/// step before updated. In the second case, its own updates are not gathered yet when it ends. If
+/// the step gathers weights in place after the update, they are equal again, and the axes stay.
 mesh::AxisSet replica_axes(const program::RankProgram& program) {
   const bool has_experts = std::ranges::any_of(program.step().ops, [](const program::Op& op) {
     const auto* collective = std::get_if<Collective>(&op.payload);
@@ -191,8 +191,8 @@ constexpr std::uint64_t least_replays = 3;  // if two replays differ, a third sh
 constexpr std::int64_t alike = -1;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-/// Simulates the step with ops that each take one unit of time, and holds when each op of a rank
-/// ends. An op then ends later than all ops on which it depends, on any rank.
+/// Simulates the step with ops that each take one unit of time. `ends` has the time at which each
+/// op of one rank ends. An op ends later than all ops on which it depends, on any rank.
 class UnitTimes {
  public:
   UnitTimes(const program::OutlineSet& set, int rank) : rank_(rank), ends(set.of(rank).ops.size()) {
@@ -221,7 +221,8 @@ class ReplayComparison {
       : set_(set), places_(places), point_(point) {}
 
   /// Collective: compares the checksums of one more replay with the reference. Returns the ranks on
-  /// which an op's result differed before any other did; absent if nothing differs.
+  /// which an op's result differed before any other did. Absent if nothing differs, or if this
+  /// replay agrees with an earlier one that differed, so that the reference was wrong.
   std::optional<Differing> next(std::vector<Sum> sums) {
     if (reference_.empty()) reference_ = sums;
     const std::int64_t first = first_difference(reference_, sums);
@@ -313,7 +314,7 @@ class ReplayComparison {
   /// differed.
   std::vector<Sum> reference_, other_;
   bool is_compared_ = false, is_confirmed_ = false;
-  std::vector<std::int64_t> ends_;  ///< for each op of the step, when it ends by UnitTimes
+  std::vector<std::int64_t> ends_;  ///< end of each op of the step, see UnitTimes
 };
 
 }  // namespace

@@ -45,8 +45,9 @@ class StepCheck {
   /// them.
   void weights(executor::Session& session, const comm::Communicator& point);
 
-  /// Bits of one element to flip: those that are set in `mask`, just before the checksum is
-  /// computed.
+  /// The bits to flip in one element of an op's result, just before its checksum is computed.
+  /// `element` is the index of the element in the result. The bits that are set in `mask` are
+  /// flipped.
   struct Flip {
     std::size_t checksum = 0;  ///< index of the checksum in the step
     std::uint64_t element = 0, mask = 0;

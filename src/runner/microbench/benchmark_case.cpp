@@ -22,7 +22,7 @@ constexpr double plays_wanted = 20;
 constexpr std::size_t least_plays = 6, most_plays = 200;
 // Number of traced calls of a case, enough for a 99th percentile.
 constexpr std::size_t calls_traced = 256;
-constexpr double most_traced = 0.3;  // largest share of the budget for traced passes
+constexpr double most_traced = 0.3;  // share of the budget for traced passes, see trace()
 constexpr double longest_wait = 4;   // the first six plays may take this many times the budget
 constexpr double cheap = 0.1;        // seconds that the first six plays may take with any budget
 constexpr std::uint64_t most_repeats = 20;  // limit on how many late plays of a case are repeated
@@ -94,9 +94,9 @@ class CasePlayer {
     }
   }
 
-  /// Collective: returns the seconds of the slowest rank. Also sets elapsed_, the time since the
-  /// case began, to the same value on all ranks. Throws GivenUp on all ranks if one of them has
-  /// timed out.
+  /// Collective: returns the seconds of the slowest rank. Also sets elapsed_, the seconds since
+  /// begin_, to the same value on all ranks. Throws GivenUp on all ranks if one of them has timed
+  /// out.
   double agree(double mine) {
     std::array<double, 4> values{what_.share == measure::Share::replica ? 0 : mine,
                                  units::to_seconds(comm::now() - begin_).value(),
@@ -185,7 +185,8 @@ class CasePlayer {
   [[nodiscard]] bool is_apart() const { return what_.streams == Streams::apart; }
 
   /// Traces passes, and stores the time of each call on the slowest rank. A call lasts from the
-  /// first start to the last end of its ops.
+  /// first start to the last end of its ops. The passes may take the share most_traced of the
+  /// budget, or a time as long as the budget if single streams have result rows.
   void trace() {
     const double limit = elapsed_ + (is_apart() ? 1 : most_traced) * budget_;
     std::size_t calls = 0, passes = 0;

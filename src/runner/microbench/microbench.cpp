@@ -266,7 +266,7 @@ class BenchRun {
   }
 
   /// Fails the point if one of its rows has failed, for example for too little bandwidth. Only rank
-  /// 0 has rows; other ranks learn the status at the end of the point.
+  /// 0 of the point has all rows; other ranks learn the status at the end of the point.
   void judge() {
     if (hooks_.expected_bandwidth != nullptr) {
       if (const auto least = hooks_.expected_bandwidth(request_)) {

@@ -27,7 +27,7 @@ constexpr std::uint32_t most_passes = 1024;
 constexpr units::Seconds answer_time{10};  ///< a message that takes longer than this counts as lost
 
 /// The sizes that the sniff test tries, ascending. A larger size comes closer to the best rate of a
-/// device. It is not tried if the time of the next smaller size shows that it would take too long.
+/// device. A size is not tried if the time of the next smaller one shows that it takes too long.
 struct Sizes {
   program::DType dtype{};               ///< type of the matrices
   std::vector<std::uint64_t> gemms;     ///< sizes of square matrices, m = n = k
@@ -113,8 +113,8 @@ std::optional<double> first_pass(executor::SessionPtr& session) {
 }
 
 /// Returns the seconds of a pass in the fastest of several plays; nullopt as for play(). `slowest`
-/// is the time of a pass on the slowest rank. The number of passes in a play follows from it, so it
-/// must be the same on all ranks.
+/// is the time of a pass on the slowest rank. It must be the same on all ranks, since the number of
+/// passes in a play follows from it.
 std::optional<double> least_pass(executor::SessionPtr& session, double slowest) {
   const auto passes = static_cast<std::uint32_t>(
       std::clamp(stretch.value() / std::max(slowest, 1e-9), 1.0, double{most_passes}));

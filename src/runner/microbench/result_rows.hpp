@@ -22,7 +22,7 @@ namespace isoscale::runner::microbench {
 /// The state of a rank's GPU while a case was timed; absent members are unknown.
 struct GpuState {
   std::optional<double> sm_clock{};  ///< Hz, median
-  /// Bits of all reasons that were seen; "idle" is left out.
+  /// Bits of all reasons that limited the clock; the bit of the reason "idle" is left out.
   std::optional<std::int64_t> throttle_reasons{};
 
   bool operator==(const GpuState&) const = default;
@@ -107,7 +107,7 @@ class LinkClasses {
   }
 
   std::span<const results::RankFacts> facts_;  ///< not owned
-  std::vector<int> rail_;  ///< place of each rank's GPU among the GPUs of its node; -1 = unknown
+  std::vector<int> rail_;  ///< place of each rank's GPU among those used on its node; -1: unknown
 };
 
 /// Stores the class of its links in each row of `point` that communicates, under the key "class".
@@ -124,13 +124,13 @@ using RankNames = std::vector<std::string>;
 /// has no times.
 [[nodiscard]] std::optional<units::BytesPerSecond> median_bandwidth(const results::RowData& row);
 
-/// Fails each row of the workload p2p with traffic in one direction whose median bandwidth is below
-/// `least`. The reason names both ranks and the bandwidth.
+/// Sets the status of each row of the workload p2p with traffic in one direction to failed if its
+/// median bandwidth is below `least`. The reason names both ranks and the bandwidth.
 void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond least,
                      const RankNames& names);
 
 /// Returns the reason of the failed row with the least bandwidth, and how many other rows failed;
-/// "" if none failed.
+/// "" if none failed. The bandwidth of a row without times counts as 0.
 [[nodiscard]] std::string reason_of_failed(std::span<const results::RowData> rows);
 
 }  // namespace isoscale::runner::microbench

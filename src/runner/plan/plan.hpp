@@ -70,8 +70,9 @@ struct Plan {
 /// A point is impossible if its workload cannot use the rank count, or if the ranks that play on
 /// some node, copies of the point included, need more memory than is free there. For an impossible
 /// point, base::UsageError is thrown if the user named the rank counts and no suite; otherwise the
-/// point is skipped. If the free memory was read on this machine but the plan is for other nodes, a
-/// point that does not fit is only marked (PlannedPoint::misfit) and stays in the plan.
+/// point is skipped. A rank count that does not fit the mesh which the program chose for the whole
+/// curve is always skipped. If the free memory was read on this machine but the plan is for other
+/// nodes, a point that does not fit is only marked (PlannedPoint::misfit) and stays in the plan.
 /// base::UsageError is also thrown if the executor lacks a precision, if a workload is only for
 /// another device or lacks an axis of the mesh, if a rank or rank count is named that the launch
 /// does not have, and if no point is left to measure. `config` must outlive the plan.
@@ -79,7 +80,7 @@ struct Plan {
 
 /// Returns the facts of each program of a set. They are in the order of programs, not of ranks;
 /// ProgramSet::program_of_rank has the index for each rank. Ranks with the same work share a
-/// program, and it takes a while to analyse a program of a large model.
+/// program, so each program is analysed only once; for a large model this takes a while.
 [[nodiscard]] std::vector<program::Facts> facts_of_programs(const program::ProgramSet& set);
 
 /// Builds the programs of a point. Stores in the point their work, memory and traffic, which
@@ -109,8 +110,9 @@ struct RankRole {
 /// - a dp program of it fits into the memory of one GPU
 /// - a step on one GPU, with at least one sample for every rank of the launch, takes at most
 ///   GpuWork::longest_step at Site::half_precision_rate
-/// The batch is the largest power of two with which a step takes no longer than that. The type is
-/// f16 if the GPUs lack bf16. The result is the same on every rank.
+/// The batch is the largest power of two with which a step takes no longer than that, but has at
+/// least one sample for every rank. The type is f16 if the GPUs lack bf16. The result is the same
+/// on every rank.
 [[nodiscard]] std::pair<settings::RunConfig, std::string> with_gpu_work(
     const settings::RunConfig& asked, const Site& site);
 

@@ -194,8 +194,8 @@ std::optional<program::AddedSections> added_sections(const PlannedPoint& point,
   return config.soak ? program::AddedSections::checks_and_replay : program::AddedSections::checks;
 }
 
-/// Adds the work and the memory of the programs to the point. Throws base::UsageError if the
-/// programs do not fit into memory.
+/// Adds the work and the memory of the programs to the point. If the programs do not fit into
+/// memory, throws or marks the point as require_memory() does.
 void add_needs(const program::ProgramSet& set, PlannedPoint& point,
                const settings::RunConfig& config, const Site& site) {
   const std::vector<program::Facts> facts = facts_of_programs(set);

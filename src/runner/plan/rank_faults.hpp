@@ -23,9 +23,9 @@ void require_ranks(std::span<const settings::Injection> injections, int ranks);
 /// True if an injection changes anything in a point. `set` has the programs of the point or, for a
 /// micro-benchmark, those of one of its sessions. A slow or stuck rank affects the rank's GEMMs, a
 /// delay the GEMMs of all ranks, a slow link the communication between its two ranks, and jitter
-/// all compute ops. A clock error and flipped bits affect all points in which their rank plays,
-/// except for micro-benchmarks: these compare no times of different ranks, and have no soak, in
-/// which bits could be flipped.
+/// all compute ops. A clock error and flipped bits are injected only into training steps. So they
+/// affect all points with such steps in which their rank plays, but neither micro-benchmarks nor
+/// points that serve requests.
 [[nodiscard]] bool touches(const settings::Injection& injection, const PlannedPoint& point,
                            const program::ProgramSet& set);
 
@@ -34,8 +34,8 @@ void require_ranks(std::span<const settings::Injection> injections, int ranks);
     std::span<const settings::Injection> injections, const Plan& plan);
 
 /// Returns the faults of the rank `world_rank` of the launch in a point whose ranks are
-/// `world_ranks`. Any other rank has no faults, even if it plays a copy of the point. Each rank of
-/// the launch has its own random numbers, which are derived from `seed`.
+/// `world_ranks`. A rank that is not among these has no faults, even if it plays a copy of the
+/// point. Each rank of the launch has its own random numbers, which are derived from `seed`.
 [[nodiscard]] program::Faults faults_of(std::span<const settings::Injection> injections,
                                         std::span<const int> world_ranks, int world_rank,
                                         std::uint64_t seed);

@@ -31,7 +31,7 @@ struct PointTime {
   units::Seconds set_up{}, verification{};
   units::Seconds after{};  ///< time of the plays without communication, which follow the loop
   /// The time of the loop in three cases, ascending: the shortest possible loop (with the fewest
-  /// steps or, for a micro-benchmark, the fewest plays of all cases), the expected loop, and the
+  /// steps or, for a micro-benchmark, the fewest plays of each case), the expected loop, and the
   /// longest loop that is allowed.
   units::Seconds least{}, likely{}, most{};
   /// The factor by which traced plays lengthen the loop of a micro-benchmark; 1 for other points.
@@ -100,11 +100,11 @@ struct Portion {
 };
 
 /// Chooses the next point to measure in the time `left`, and the length of its loop; absent if no
-/// point fits. In the given order, each point is admitted for which there is still time with its
-/// shortest loop; a later, shorter point may thus be admitted after one for which the time does not
-/// suffice. The time that remains is added to the loops of all admitted points: these become
-/// equally long, as far as the `least` and `most` of each allow. The result is the first admitted
-/// point.
+/// point fits. The points are considered in the given order. A point is admitted if, besides the
+/// points admitted before it, there is time for it with its shortest loop; a shorter point may thus
+/// be admitted after one that was not. The time that remains is added to the loops of all admitted
+/// points: these become equally long, as far as the `least` and `most` of each allow. The result is
+/// the first admitted point.
 [[nodiscard]] std::optional<Portion> next_portion(std::span<const PointTime> points,
                                                   units::Seconds left);
 

@@ -19,7 +19,7 @@
 namespace isoscale::runner::plan {
 
 /// Says if it is known which ranks share a node. It is unknown if the plan has ranks that were not
-/// started.
+/// started and --ranks-per-node is not given.
 enum class Nodes : std::uint8_t { known, unknown };
 
 /// Says where the free memory was read. these_nodes: on the nodes of the plan. this_machine: only
@@ -65,9 +65,9 @@ struct Site {
                              std::span<const machine::MachineFacts> facts);
 
 /// Returns the site for which the plan of `config` is made. It is `site` itself, unless the plan
-/// needs more ranks than were started, or --ranks-per-node is given. Then it has at least as many
-/// as the plan needs, and --ranks-per-node says how many of them share a node; without this option
-/// it is unknown which ranks share one. All its nodes are assumed to have as much memory as the
+/// needs more ranks than were started, or --ranks-per-node is given. In these two cases the result
+/// has all ranks that the plan needs. The option --ranks-per-node says how many of them share a
+/// node; without it, this is unknown. All its nodes are assumed to have as much memory as the
 /// started node that has least.
 [[nodiscard]] Site planned_site(Site site, const settings::RunConfig& config);
 

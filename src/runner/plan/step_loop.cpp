@@ -16,10 +16,10 @@ namespace {
 
 constexpr int most_looks = 40;  // a limit that is never reached, since it would take 1.5^40 samples
 
-/// Returns how many looks (interim analyses) to plan for: the first look, one for each growth of
-/// the number of samples up to `most`, one more in case steps are shorter than expected, and one
-/// when the time is up. If time is expected to be up before there are `first` samples, only that
-/// last look is planned.
+/// Returns how many looks (interim analyses) to plan for. The first look is at `first` samples, and
+/// one follows each time that the number of samples has grown by the factor StopRule::growth, up to
+/// `most`. There is one more in case steps are shorter than expected, and one when the time is up.
+/// If time is expected to be up before there are `first` samples, only this last look is planned.
 int looks_until(double first, double most) {
   if (most < first) return 1;
   const double ratio = std::max(1.0, most / first);

@@ -28,9 +28,9 @@ using HalfWidth = std::function<std::optional<double>(std::span<const double>, d
 using NominalConfidence = std::function<double(int planned, double growth)>;
 
 /// Decides at interim analyses, called looks, whether there are enough samples. The number of
-/// samples grows by the same factor from look to look. How many looks there will be is planned at
-/// the beginning, so that the interval at each look can be widened accordingly. Ranks with the same
-/// samples make the same decisions.
+/// samples grows by the same factor from look to look. The number of looks is planned at the
+/// beginning, and the interval at each look is widened accordingly. Ranks with the same samples
+/// make the same decisions.
 class StopRule {
  public:
   /// Factor by which the number of samples grows from look to look.
@@ -86,8 +86,8 @@ using LastChange = std::function<std::size_t(std::span<const double>, double sma
 /// Ranks with the same step times make the same decisions.
 class WarmUp {
  public:
-  /// Changes of level that are smaller than `smallest` (relative) are ignored; if `last_change` is
-  /// empty, all are.
+  /// Changes of level that are smaller than `smallest` (relative) are ignored. If `last_change` is
+  /// empty, nobody looks for changes, and warm-up ends as soon as it has lasted the least time.
   WarmUp(units::Seconds max_time, double smallest, LastChange last_change)
       : max_time_(max_time), smallest_(smallest), last_change_(std::move(last_change)) {}
 
@@ -158,10 +158,10 @@ struct BlockPlan {
 /// Determines the blocks of a loop one after another. Warm-up comes first, in blocks of one step.
 /// Untraced steps follow until six count. With tracing, pairs of an untraced and a traced block of
 /// equal length come next; which of the two is first alternates. There are six pairs before the
-/// first look (interim analysis), then one pair for every three untraced blocks. If six pairs would
-/// take more than half of the time, there are fewer, and none after the first look. However short
-/// the time is, at least one untraced step counts and, with tracing, at least two steps are traced.
-/// Ranks with the same times get the same blocks.
+/// first look (interim analysis), then one pair for every three untraced blocks. If six pairs of
+/// the shortest blocks would take more than half of the time left, there are fewer pairs, and none
+/// after the first look. However short the time is, at least one untraced step counts and, with
+/// tracing, at least two steps are traced. Ranks with the same times get the same blocks.
 class StepLoop {
  public:
   /// `effort` must outlive the loop.

@@ -21,8 +21,8 @@
 namespace isoscale::runner::serving {
 namespace {
 
-/// A message is sent to a box of the receiver's queue, which is given by its number. There is a box
-/// for each role: dispatcher, leader and follower.
+/// The queue of a rank has numbered boxes, one for each role: dispatcher, leader and follower. The
+/// sender of a message chooses the box by its number.
 constexpr int dispatcher_box = 0, leader_box = 1, follower_box = 2;
 
 enum class Kind : std::int64_t {
@@ -30,7 +30,7 @@ enum class Kind : std::int64_t {
   end,      ///< to a leader or a follower: there are no more requests
   answer,   ///< to the dispatcher: a request is answered; the sender is the replica's leader
   failed,   ///< to the dispatcher: the sender has failed; a vote after the trial tells the reason
-  batch     ///< to a follower: play a batch of the size Message::size, for Message::tokens tokens
+  batch     ///< to a follower: play a batch for Message::tokens tokens; its size: see Message::size
 };
 
 /// A message between the dispatcher, the leaders of replicas and their followers. Its bytes are

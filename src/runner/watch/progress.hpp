@@ -145,8 +145,8 @@ class Progress {
 /// and its calls on each communicator known to an activity. Sessions themselves are not wrapped.
 class WatchedExecutor final : public executor::Executor {
  public:
-  /// Reports name ranks by their numbers in `world`. All arguments must outlive this object and its
-  /// sessions.
+  /// Reports name each rank by its number in `world`. All arguments must outlive this object and
+  /// its sessions.
   WatchedExecutor(executor::Executor& inner, Activity& activity, const comm::Communicator& world)
       : inner_(inner), activity_(activity), world_(world) {}
 

@@ -30,7 +30,7 @@ struct CallNumber {
 };
 
 /// A communicator: its name, such as "dp on compute, ranks 0 2", where "compute" is the stream, and
-/// its ranks. All ranks are those of the launch.
+/// its ranks. Ranks are numbered as in the launch.
 struct Group {
   std::string name{};        ///< the same on all its members; no other communicator has it
   std::vector<int> ranks{};  ///< ascending
@@ -47,7 +47,8 @@ struct Arrival {
 /// The op that one stream of a rank is in.
 struct AtOp {
   std::string op{};  ///< "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0"
-  /// The calls in which the op may be waiting; empty if it does not communicate.
+  /// The calls in which the op may be waiting; empty if it does not communicate. Here Arrival::call
+  /// is the last call that the rank may have made, and Arrival::more is 0.
   std::vector<Arrival> meets{};
 };
 

@@ -137,8 +137,9 @@ Hang find_hang(const std::vector<RankState>& states, int ranks) {
       if (is_plain && is_busy) culprits[rank] = what_of(*known[rank]);
     }
   }
-  // If no op of a program waits for an absent rank, the runner's own collective calls are examined:
-  // while some ranks are in such a call, the ranks that are in none are the culprits.
+  // If there are no culprits so far, the runner's own collective calls are examined. While some
+  // ranks wait in such a call, the ranks that wait for no other rank are the culprits. If no rank
+  // waits for another, nobody is named.
   if (culprits.empty()) {
     for (const auto& [rank, state] : known) {
       if (state->is_alone()) culprits[rank] = what_of(*state);
@@ -185,8 +186,8 @@ int RankPoll::leaders() const {
   return std::min(most, size_);
 }
 
-/// Sends a message. If that fails, there is only a warning; the receiver then takes this rank for
-/// one that never answers.
+/// Sends a message. If that fails, there is only a warning. Without the question or the answer that
+/// was lost, the poll may count a rank as one that never answered.
 void RankPoll::post(int to, int box, const std::string& text) {
   const std::string message = fmt::format("{}\n{}", number_, text);
   try {
@@ -231,9 +232,9 @@ RankPoll::Result RankPoll::lead(std::vector<RankState> states, units::Seconds ti
   std::ranges::sort(states, {}, &RankState::rank);
   const auto fails = [](const RankState& s) { return !s.failure.empty(); };
   // Working ranks usually count as stuck after half of the timeout without progress. If no working
-  // rank has been without progress for the whole timeout, the poll was begun by an idle rank, and
-  // the others may only be doing work that takes long. Then they count as stuck only after the
-  // whole timeout.
+  // rank has been without progress for the whole timeout, the poll was begun by a rank that is idle
+  // or has failed, and the others may only be doing work that takes long. Then they count as stuck
+  // only after the whole timeout.
   const bool one_is_due = std::ranges::any_of(
       states, [&](const RankState& s) { return !s.rests && s.still >= timeout.value(); });
   const double still = one_is_due ? timeout.value() / 2 : timeout.value();

@@ -41,7 +41,7 @@ struct Hang {
 /// named.
 [[nodiscard]] Hang find_hang(const std::vector<RankState>& states, int ranks);
 
-/// Asks every rank for its state, which is called a poll. It makes no collective call, since any
+/// Asks every rank for its state; this is called a poll. It makes no collective call, since any
 /// rank may have ended or be stuck. The first few ranks may lead a poll: each of them asks all
 /// other ranks, which send their states to all of these few. The lowest of the few that answers is
 /// the leader: it finds the cause, and sends its findings to all ranks whose states it has.
@@ -62,8 +62,8 @@ class RankPoll {
 
   /// The result of a poll.
   struct Result {
-    /// On the leader, the states of all ranks that answered. If no leader sent its findings, those
-    /// that this rank has received, and its own. Otherwise empty.
+    /// On the leader: the states of all ranks that answered. On other ranks: empty, unless no
+    /// leader sent its findings; then the states that this rank has received, and its own.
     std::vector<RankState> states{};
     Hang hang{};      ///< valid on the leader only
     int leader = -1;  ///< rank of the leader; -1 if none sent its findings
@@ -74,9 +74,10 @@ class RankPoll {
   };
   /// Begins a poll, or joins one that another rank has begun; it ends within about 4 seconds. The
   /// poll finds out which of the ranks that are not idle make progress. Usually these are the ranks
-  /// that last made progress less than half of `timeout` ago; but if all of them did so less than
-  /// `timeout` ago, all of them count as making progress. `timeout` is the time without progress
-  /// after which a poll is begun. `meanwhile` is called every few milliseconds.
+  /// whose last progress was less than half of `timeout` ago. If the last progress of every rank
+  /// that is not idle was less than `timeout` ago, they all count as making progress. `timeout` is
+  /// the time without progress after which a poll is begun. `meanwhile` is called every few
+  /// milliseconds.
   [[nodiscard]] Result poll(const RankState& own, units::Seconds timeout,
                             const std::function<void()>& meanwhile);
 

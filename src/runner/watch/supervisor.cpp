@@ -117,7 +117,7 @@ HeldSignals::HeldSignals() {
 HeldSignals::~HeldSignals() { release(); }
 
 void HeldSignals::release() {
-  // The supervisor's thread has ended, so nothing needs to be woken up.
+  // No thread of a supervisor waits for signals now, so none needs to be woken up.
   std::signal(wake_up(), SIG_IGN);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }

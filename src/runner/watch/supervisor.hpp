@@ -97,7 +97,7 @@ class Supervisor {
     Supervisor& supervisor_;
     std::atomic<bool> is_over_{false};
     std::thread thread_;
-    std::array<struct sigaction, 3> actions_{};  ///< former actions of the signals in `passed_on`
+    std::array<struct sigaction, 3> actions_{};  ///< former actions of SIGTERM, SIGINT, SIGUSR1
   };
 
   [[nodiscard]] Activity& activity() { return activity_; }
@@ -109,7 +109,8 @@ class Supervisor {
   /// points --resume would measure if this one hung.
   void set_point(int index, int left);
   /// Must be called while an exception from a point is handled. If the other ranks do not know of
-  /// the exception, it ends the job. It returns if they do, or if nothing is watched.
+  /// the exception, this function waits until the supervisor has ended the job. It returns if the
+  /// other ranks know of the exception, or if nothing is watched.
   void fail_alone();
   /// Sets the function that rank 0 calls before a hang or a failure ends the job. The function
   /// writes the reason to the run file.
