@@ -270,10 +270,13 @@ def evaluate(program, curves, folder):
             print(f"{curve.name:20} not measured")
             continue
         counts[0] += 1
-        truth = point_of(program, large, curve.workload, LARGE)["step_time"]["median"]
+        measured = point_of(program, large, curve.workload, LARGE)
+        truth = measured["step_time"]["median"]
         before = point_of(program, small, curve.workload, max(curve.small))["step_time"]["median"]
+        # A launch on 8 ranks alone may choose another mesh than one on 1, 2 and 4.
+        mesh = ",".join(f"{axis}={extent}" for axis, extent in measured["mesh"].items())
         said, why = json_of(program, "predict", small, "--workload", curve.workload, "--ranks",
-                            str(LARGE), "--format", "json")
+                            str(LARGE), "--mesh", mesh, "--format", "json")
         [forecast] = said["curve"]["points"] if said else [{"refused": why}]
         if forecast["refused"]:
             print(f"{curve.name:20} {before * 1e3:8.1f}ms {truth * 1e3:7.1f}ms  refused: "
