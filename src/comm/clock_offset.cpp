@@ -32,8 +32,8 @@ Nanoseconds middle(const RoundTrip& trip) { return trip.sent + delay(trip) / 2; 
 Nanoseconds rounded(double nanoseconds) { return Nanoseconds{std::llround(nanoseconds)}; }
 double number(Nanoseconds time) { return static_cast<double>(time.value()); }
 
-/// The bounds of the offset when this rank's clock shows `at`, in nanoseconds relative to a base
-/// offset.
+/// The bounds of the offset when this rank's clock shows `at`, in nanoseconds. A base offset, which
+/// the caller chooses, has been subtracted from them.
 struct Bounds {
   Nanoseconds at;
   double low = 0, high = 0;

@@ -26,19 +26,20 @@ struct ClockFit {
   units::Nanoseconds reference{};  ///< a time on this rank's clock
   units::Nanoseconds offset{};     ///< this rank's clock minus rank 0's clock, at `reference`
   double drift = 0;                ///< seconds of offset per second of this rank's clock
-  units::Nanoseconds error{};      ///< bound on the line's error between the fitted round trips
+  units::Nanoseconds error{};      ///< bound on the error of this function during the measurement
 
   /// Returns the time that rank 0's clock showed when this rank's clock showed `own`.
   [[nodiscard]] units::Nanoseconds to_rank_0(units::Nanoseconds own) const;
 };
 
-/// Fits the line to round trips made before and after a measurement; neither set may be empty. Each
-/// trip proves that the offset lies in [sent - remote, received - remote], however its time was
-/// split between the two directions. Trips longer than twice the shortest of their set are dropped:
-/// they waited somewhere, so their bounds are wide, and may be so far from the others in time that
-/// drift matters. The error is half the width of the interval that all kept bounds of a set allow
-/// (about half of its shortest trip, or less), for the set where it is wider, plus an allowance for
-/// a change of the drift between the two sets.
+/// Fits the linear function to round trips made before and after a measurement; neither set may be
+/// empty. Each trip proves that the offset lies in [sent - remote, received - remote], however its
+/// time was split between the two directions. Trips longer than twice the shortest of their set are
+/// dropped: they waited somewhere, so their bounds are wide, and they may be so far from the others
+/// in time that drift matters. The kept trips of a set together confine the offset to one interval;
+/// half its width is usually at most half of the shortest trip. ClockFit::error is the larger half
+/// width of the two sets, plus 2 ns for rounding, plus an allowance for a change of the drift
+/// between the sets.
 [[nodiscard]] ClockFit fit_clock(std::span<const RoundTrip> before,
                                  std::span<const RoundTrip> after, units::Nanoseconds reference);
 
@@ -60,10 +61,10 @@ struct ClockFault {
 
 /// Compares the ranks' clocks with rank 0's clock over a measurement: construct it before the
 /// measurement and call fit() after it. Ranks under one operating-system kernel (usually one node)
-/// share a clock, so one rank per kernel makes the round trips for all of them; ranks under rank
-/// 0's kernel have offset 0 and need none. Rank 0 answers these ranks one after the other, with 20
-/// round trips of about 10 us for each. This takes 0.2 ms per node, or 0.4 s for 2048 nodes, before
-/// the measurement and again after it.
+/// share a clock, so one rank per kernel makes the round trips for all of them. Ranks under rank
+/// 0's kernel have offset 0 and need no round trips. Rank 0 answers the other kernels one after the
+/// other, with 20 round trips of about 10 us for each. This takes 0.2 ms per node, or 0.4 s for
+/// 2048 nodes, before the measurement and again after it.
 class ClockSync {
  public:
   /// Collective: makes the round trips before the measurement. If `fault` is given, this rank is

@@ -263,7 +263,7 @@ Vote all_ok(const Communicator& communicator, std::string_view problem) {
   const int speaker = static_cast<int>(communicator.all_min(own));
   if (speaker == communicator.size()) return {};
   const std::string reason = communicator.broadcast(std::string{problem}, speaker);
-  // The reason of an earlier vote, by these ranks or fewer, names its rank already.
+  // The reason may be that of an earlier vote; it then names a rank already.
   if (names_rank(reason)) return {.ok = false, .why = reason};
   return {.ok = false, .why = fmt::format("rank {}: {}", communicator.world_rank(speaker), reason)};
 }

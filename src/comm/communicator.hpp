@@ -156,9 +156,10 @@ class Communicator {
   int size_ = 1;
 };
 
-/// The outcome of a vote, the same on every rank. `ok` is true if all ranks voted yes. `why` is ""
-/// then, else the reason of the lowest rank that voted no. Its rank in MPI_COMM_WORLD stands before
-/// the reason, unless the reason begins with a rank already.
+/// The outcome of a vote, the same on every rank. If all ranks voted yes, `ok` is true and `why` is
+/// "". Otherwise `why` is the reason of the lowest rank that voted no, such as "rank 3: no memory".
+/// The number in front is the rank in MPI_COMM_WORLD. It is not added if the reason begins with a
+/// rank already.
 struct Vote {
   bool ok = true;
   std::string why;

@@ -32,8 +32,8 @@ class MessageQueue {
 
   /// Sends a message and waits until MPI has completed the send, for which the receiver must call
   /// take() from time to time. A rank may send to itself. Throws base::Error if the send has not
-  /// completed after `patience`; the message may then still be in flight, and the communicator must
-  /// be abandoned.
+  /// completed after `patience`; the message may then still be in flight, and abandon() must be
+  /// called.
   void send(int to, int tag, std::span<const std::byte> bytes, units::Seconds patience) const;
   /// Sends a message without waiting, for receivers that may no longer run. The object keeps the
   /// message until MPI has completed the send. Only one thread may call post().

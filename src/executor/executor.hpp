@@ -113,9 +113,9 @@ struct Whereabouts {
   /// The last op of each lane (stream) that is known to have begun; no_op if none is. Empty if the
   /// executor does not know.
   std::vector<std::uint32_t> begun{};
-  /// For each lane, the index of an op that is known not to have begun yet, or the number of ops of
-  /// the section. The ops between `begun` and `next` may have begun. If `next` is empty and `begun`
-  /// is not, no op after `begun` has begun.
+  /// For each lane, the index of an op that is known not to have begun yet; the number of ops of
+  /// the section if no such op is known. The lane's ops between `begun` and `next` may have begun.
+  /// If `next` is empty and `begun` is not, no op after `begun` is known to have begun.
   std::vector<std::uint32_t> next{};
 
   static constexpr std::uint32_t no_op = UINT32_MAX;
@@ -146,9 +146,10 @@ class Session {
   [[nodiscard]] virtual std::optional<units::Seconds> estimate(program::Section /*section*/) {
     return std::nullopt;
   }
-  /// Returns the arithmetic of a section's matrix multiplications as the BLAS library reports it,
-  /// such as "tensor cores, tf32 inputs, f32 sums", joined with "; ". Returns "" if the library
-  /// reports nothing or the section has no multiplications.
+  /// Returns how the BLAS library says that it computes a section's matrix multiplications, such as
+  /// "tensor cores, tf32 inputs, f32 sums". If multiplications differ in this, their texts are
+  /// joined with "; ". Returns "" if the library reports nothing or the section has no
+  /// multiplications.
   [[nodiscard]] virtual std::string arithmetic(program::Section /*section*/) const { return ""; }
   /// read() copies the bytes of a slice's elements to `into`; write() copies bytes from `from` into
   /// the slice. No play may be running.
@@ -192,11 +193,11 @@ enum class MemoryPool : std::uint8_t {
 /// The properties of a device.
 struct Description {
   std::string name;    ///< "host", "cuda"
-  std::string detail;  ///< "OpenBLAS 0.3.21, 1 thread", "NVIDIA H200, CUDA 13.0"
+  std::string detail;  ///< "OpenBLAS 0.3.21 (SkylakeX), 1 thread", "NVIDIA H200, CUDA 13.0"
   std::vector<program::Precision> precisions;
   std::optional<units::Bytes> memory_free;  ///< free memory of the pool; absent: unknown
   MemoryPool memory_pool = MemoryPool::rank;
-  int cores = 0;                            ///< cores this rank is bound to
+  int cores = 0;                            ///< number of CPU cores that this rank can use
   std::optional<int> compute_capability{};  ///< 90 = 9.0; absent: unknown or no GPU
   bool shared_device = false;               ///< some ranks share a GPU, so times have no meaning
   /// The reason why the device cannot play programs that communicate by Transport::symmetric, as

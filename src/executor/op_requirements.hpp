@@ -51,9 +51,9 @@ struct TypedOperand {
 [[nodiscard]] program::DType common_type(program::OpKind kind,
                                          const std::vector<TypedOperand>& operands);
 
-// require_possible() throws base::Error if an op has a value that its element type cannot
-// represent, or operands whose sizes or positions do not fit together. Only the kinds of ops listed
-// here can have such errors.
+// require_possible() throws base::Error if a parameter of an op is out of range or cannot be
+// represented in the element type. It also throws if an operand is missing, or if the sizes, types
+// or positions of operands do not fit together. Only the kinds of ops listed here are checked.
 void require_possible(const Arguments<program::Fill>& call);
 void require_possible(const Arguments<program::Add>& call);
 void require_possible(const Arguments<program::Update>& call);
@@ -74,10 +74,10 @@ void require_complete(const Op& op) {
   });
 }
 
-/// Returns an op with the addresses of its operands on this rank. In a Fill, which writes this
-/// rank's shard of a tensor, `shard.base` becomes the index in the whole tensor of the shard's
-/// first element. `accept(operand, slice)` is called for each operand, and throws base::Error if
-/// the device cannot use it. Also throws base::Error if the op itself is malformed.
+/// Returns an op with the addresses of its operands on this rank. A Fill writes this rank's shard
+/// (part) of a tensor; its `shard.base` becomes the position of the shard's first element in the
+/// whole tensor. `accept(operand, slice)` is called for each operand, and throws base::Error if the
+/// device cannot use the operand. Also throws base::Error if the op itself is malformed.
 template <class Op, class Accept>
 [[nodiscard]] Arguments<Op> arguments_of(const Resolver& resolver, const Op& op,
                                          const Accept& accept) {

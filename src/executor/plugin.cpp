@@ -27,8 +27,8 @@ std::string dl_problem() {
 }
 
 PluginSearch open_file(const fs::path& file) {
-  // With RTLD_NOW, missing libraries are found here and not in the middle of a run. RTLD_LOCAL
-  // hides the plugin's symbols from other libraries of the process.
+  // With RTLD_NOW, a function that the plugin calls and that no library has is noticed here and not
+  // in the middle of a run. RTLD_LOCAL hides the plugin's symbols from other libraries.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return refused(

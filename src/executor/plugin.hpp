@@ -26,16 +26,17 @@ struct CudaOptions {
   /// Limit on the creation of one communicator; 0: no limit.
   units::Seconds communicator_timeout{120};
   /// The time that a GPU stream is assumed to need for a mark, a write to host memory that shows
-  /// that an op has started. Fewer ops are marked if marks would otherwise take more than 0.5% of a
-  /// section's time (choose_marks() in cuda/stream_words.hpp). 0: every op is marked. Absent: no op
-  /// is marked.
+  /// that an op has started. So many ops are marked that marks take at most 0.5% of the least time
+  /// that the stream's ops need (choose_marks() in cuda/stream_words.hpp). 0: every op is marked.
+  /// Absent: no op is marked.
   std::optional<units::Seconds> mark_cost{1e-6};
   /// GEMM algorithms of an earlier run, used for their shapes instead of timing all candidates.
   std::vector<GemmChoice> known_algorithms;
 };
 
-/// The functions that a plugin provides to the core. `fingerprint` must stay the first member,
-/// since the core compares it before it uses any other member.
+/// The functions that a plugin provides to the program that loads it, here called the core.
+/// `fingerprint` is the text that core_fingerprint() returned in the plugin's build. It must stay
+/// the first member, since the core compares it before it uses any other member.
 struct PluginTable {
   const char* fingerprint;
   /// Returns one sentence with the reason why this machine cannot play programs on the device, and
@@ -64,7 +65,8 @@ struct PluginSearch {
 /// checks its fingerprint.
 [[nodiscard]] PluginSearch open_plugin(std::string_view file_name,
                                        const std::vector<std::filesystem::path>& folders);
-/// Opens libisoscale_cuda.so beside the program, or else in ../lib.
+/// Opens libisoscale_cuda.so, which it looks for first in the folder of the program, then in the
+/// folder `lib` beside that folder.
 [[nodiscard]] PluginSearch open_cuda_plugin();
 
 }  // namespace isoscale::executor

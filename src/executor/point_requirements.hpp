@@ -50,9 +50,9 @@ struct CommunicationNeeds {
 /// True if any op of any rank uses Transport::symmetric.
 [[nodiscard]] bool uses_symmetric(const program::ProgramSet& set);
 
-/// Throws Unsupported if a program uses Transport::symmetric and the device cannot
-/// (Description::symmetric_problem). Throws base::Error if an op with Transport::symmetric uses a
-/// buffer outside Space::symmetric.
+/// Throws Unsupported if a program uses Transport::symmetric and the device is known not to support
+/// it (Description::symmetric_problem is not ""). Throws base::Error if an op with
+/// Transport::symmetric uses a buffer outside Space::symmetric.
 void require_transports(const program::ProgramSet& set, const Description& device);
 
 /// Throws Unsupported if `options` choose an algorithm or protocol for collectives, or ask for

@@ -17,18 +17,17 @@ namespace isoscale::executor {
 
 using ArenaPointers = std::array<std::byte*, program::space_count>;
 
-/// Looks up the addresses, types and memory spaces of slices. A function that takes a slice throws
-/// base::Error if the slice names a buffer that does not exist. One that returns an address also
-/// throws it if the slice lies outside its buffer, or the buffer outside its arena, which is this
-/// rank's memory for all buffers of one space.
+/// Looks up the addresses, types and memory spaces of slices. All buffers of one memory space lie
+/// in one arena, a block of this rank's memory. Functions throw base::Error if a slice names a
+/// buffer that does not exist. Functions that return an address also throw base::Error if the slice
+/// does not lie inside its buffer, or the buffer does not lie inside its arena.
 class Resolver {
  public:
   Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
            const ArenaPointers& arenas);
 
   [[nodiscard]] std::byte* address(const program::Slice& slice) const;
-  /// Returns the address of a slice whose elements must have `bytes` bytes in total; throws
-  /// base::Error if they have not.
+  /// Returns the address of a slice. Throws base::Error if the size of the slice is not `bytes`.
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
   /// Returns the address of a slice; null for a slice without a buffer.
   [[nodiscard]] std::byte* address_or_null(const program::Slice& slice) const;
@@ -134,11 +133,12 @@ struct CollectiveData {
   std::size_t element = 1;       ///< bytes per element
   std::byte* send = nullptr;     ///< null if this rank sends nothing
   std::byte* receive = nullptr;  ///< null if this rank receives nothing
-  /// The number of elements. It counts the whole data for all_reduce, reduce and broadcast, and one
-  /// member's part for other kinds. It is 0 for a barrier and for an all_to_all with unequal parts.
+  /// A number of elements: for all_reduce, reduce and broadcast all elements of the data, for other
+  /// kinds the elements of one member's part. It is 0 for a barrier and for an all_to_all with
+  /// unequal parts.
   std::uint64_t count = 0;
-  /// For an all_to_all: the elements that this rank sends to all members, and those that it
-  /// receives.
+  /// For an all_to_all: the numbers of elements that this rank sends to all members together and
+  /// receives from all members together.
   std::uint64_t sent = 0, received = 0;
 
   [[nodiscard]] std::byte* part(std::byte* base, std::uint64_t member) const {
@@ -148,8 +148,8 @@ struct CollectiveData {
 
 /// Returns the addresses, type and counts of a collective on this rank. Throws base::Error if the
 /// op has no data, if sent and received elements differ in type, if the root is not in the group,
-/// or if a count does not fit the group (the message then gives the right count). A barrier needs
-/// no data and is not checked.
+/// or if the numbers of elements do not fit the size of the group. A barrier needs no data and is
+/// not checked.
 [[nodiscard]] CollectiveData resolve(const Resolver& resolver, const program::Collective& op);
 
 }  // namespace isoscale::executor

@@ -11,20 +11,20 @@
 /// its times.
 namespace isoscale::timeline {
 
-/// The time at which op number `op` of a program ran on one rank.
+/// The interval of time in which op number `op` of a program ran on one rank.
 struct Span {
   std::uint32_t op = 0;
   units::Nanoseconds start, end;
   bool operator==(const Span&) const = default;
 };
 
-/// One play of a step on one rank, from the time when all its streams are free until all have
-/// drained.
+/// One play of a step on one rank. It begins when all streams of the rank are idle and ends when
+/// all are idle again.
 struct StepTrace {
   int rank = 0;            ///< the rank in the point
   std::uint32_t step = 0;  ///< number among all steps of the point
-  /// These and the times of the spans are on the rank's own clock until the traces of all ranks are
-  /// gathered, then on that of rank 0 of the point.
+  /// These times and those of the spans are at first on the rank's own clock. Once the traces of
+  /// all ranks are gathered, they are on the clock of rank 0 of the point.
   units::Nanoseconds begin, end;
   std::vector<Span> spans;  ///< in program order, one per op
 };
@@ -52,8 +52,8 @@ using IntervalSet = std::vector<Interval>;
 [[nodiscard]] units::Nanoseconds covered(const IntervalSet& set, Interval interval);
 
 /// Returns the median of the durations (at least one) and changes their order. For an even number
-/// of durations it is the mean of the middle two, because taking the larger of the two would make
-/// sums of medians exceed sums of means.
+/// of durations it is the mean of the middle two. The larger of the two would be too long on
+/// average, which would add up in sums of medians.
 [[nodiscard]] units::Nanoseconds median(std::vector<units::Nanoseconds>& durations);
 
 }  // namespace isoscale::timeline

@@ -69,8 +69,8 @@ void narrow_row(const double* from, DType type, std::byte* to, std::size_t count
   }
 }
 
-/// Casts 1024 elements at a time through a small f64 array, since a copy of a whole bucket of
-/// gradients would be large. Values are scaled in f64, then rounded once.
+/// Casts 1024 elements at a time through a small f64 array, since an f64 copy of all elements would
+/// be large. Values are scaled in f64, then rounded once.
 void run(const Arguments<program::Cast>& call) {
   constexpr std::size_t part = 1024;
   std::array<double, part> values{};

@@ -40,8 +40,8 @@ T combine(T a, T b) {
   }
 }
 
-/// A user-defined MPI reduction for f16 or bf16. Each element of `into` is combined with that of
-/// `from` (sum, minimum or maximum, computed in f32), and the rounded result replaces it.
+/// A user-defined MPI reduction for f16 or bf16. Combines each element of `from` with that of
+/// `into` (sum, minimum or maximum, computed in f32), and stores the rounded result in `into`.
 template <Reduction reduction, DType type>
 void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   constexpr program::NarrowFormat format = *program::narrow_format(type);
@@ -236,8 +236,8 @@ void run(const ExchangeCall& call, Player& player) {
   }
   units::Nanoseconds begin{};
   int looks = 0;
-  // Only every 64th poll reads the clock, so that short exchanges never read it. The time limit
-  // starts with the first reading.
+  // Only every 64th poll compares the clock with the time limit, so that the limit costs short
+  // exchanges no time. The time limit starts with the first reading of the clock.
   const auto lose_patience = [&] {
     if (player.patience == units::Nanoseconds{} || ++looks % 64 != 0) return;
     const units::Nanoseconds now = comm::now();

@@ -37,9 +37,9 @@ class Communicators {
   /// Returns the MPI tag of a message. A link carries the messages from a rank to the one that is
   /// `sender_offset` further along `axis`; `sequence` counts the messages of a link within a play.
   /// In a group of two ranks, the links with offset +1 and -1 join the same two ranks, so they get
-  /// different tags. Tags are at most 32767, the largest value that every MPI allows. They repeat
-  /// after thousands of messages, which is safe since MPI delivers messages with equal tags in
-  /// order.
+  /// different tags. Tags are at most 32767, the largest value that every MPI allows; the links of
+  /// an axis share this range equally. The tags of a link repeat when its share is used up, which
+  /// is safe since MPI delivers messages with equal tags in order.
   [[nodiscard]] int tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_t sequence) const;
 
   /// Drops all communicators without freeing them, since peers may be stuck in them.
@@ -59,9 +59,9 @@ struct OperationTraits {
 };
 
 /// Reductions that MPI lacks or computes in another way than NCCL. f16 and bf16 are sent as 16-bit
-/// integers and added in f32; each sum is rounded to the type, as in NCCL. Sums of 8-bit integers
-/// must wrap as in NCCL, but Open MPI 4.1 saturates them in vector instructions and wraps only the
-/// remaining elements. Minimum and maximum of unsigned bytes are included since MPICH 4.0 compares
+/// integers and reduced in f32; each result is rounded to the type, as in NCCL. Sums of 8-bit
+/// integers must wrap around as in NCCL, but Open MPI 4.1 saturates the elements that it adds with
+/// vector instructions. Minimum and maximum of unsigned bytes are included since MPICH 4.0 compares
 /// the bytes as if they were signed.
 class OwnReductions {
  public:
@@ -110,8 +110,9 @@ struct MpiCall {
   void* receive = nullptr;     ///< may be MPI_IN_PLACE
 };
 
-/// A collective that is ready to play. Data that MPI cannot handle in place is copied before or
-/// after the MPI calls. Data that is too large for an MPI collective is sent as `messages` instead.
+/// A collective that is ready to play. The copies `before` and `after` the MPI calls are for data
+/// that MPI cannot handle in place. Parts that are unequal or too large for an MPI collective are
+/// sent as `messages` instead of `calls`.
 struct CollectiveCall {
   std::optional<StridedCopy> before;
   std::vector<MpiCall> calls;

@@ -10,14 +10,15 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Plays ops that compute or copy on the host. Each run() calls BLAS or a loop, with operands whose
-/// addresses have been looked up. Unless a comment says otherwise, elements are f64 or f32.
+/// Plays ops that compute or copy on the host. The addresses of their operands have been looked up.
+/// A GemmCall calls BLAS; each run() is a loop over elements. Unless a comment says otherwise, the
+/// elements are f64 or f32.
 namespace isoscale::executor::host {
 
 /// True if the host computes ops of this kind on elements of this type.
 [[nodiscard]] bool computes(program::OpKind kind, program::DType type);
-/// Throws base::Error, which names the operand, if ops of this kind compute with the operand and
-/// the host cannot compute in the operand's type.
+/// Throws base::Error, which names the operand, if the host cannot compute ops of this kind in the
+/// operand's type. Operands whose type follows from the op or from its common type are not checked.
 void require_computed(program::OpKind kind, const TypedOperand& operand);
 
 struct Player;
@@ -39,14 +40,16 @@ struct GemmCall {
 };
 /// Throws base::Error if the host cannot do the multiplication.
 [[nodiscard]] GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op);
-/// Sets D to 0. It is called in place of a GEMM that an injected delay replaces, unless that GEMM
-/// would add to the values in D: later ops must not read old content of D, which may be NaN.
+/// Sets D to 0. An injected delay replaces a GEMM by this function, so that later ops do not read
+/// old content of D, which may be NaN. A GEMM that adds to the values in D is left out instead.
 void clear_product(const GemmCall& call);
 
+/// Copies elements of any type.
 void run(const StridedCopy& call);
 /// Adds f64, f32 and integers of all types.
 void run(const Arguments<program::Add>& call);
-/// Casts between any two floating types by a fixed scale; does not write a transposed copy.
+/// Casts between any two of f64, f32, f16 and bf16, multiplying by a fixed scale. It writes no
+/// transposed copy.
 void run(const Arguments<program::Cast>& call);
 /// Fills elements of any type.
 void run(const Arguments<program::Fill>& call);

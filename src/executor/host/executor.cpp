@@ -133,7 +133,7 @@ class HostSession final : public Session {
   Resolver resolver_;
   std::vector<PreparedSection> sections_;  ///< indexed by program::Section
   std::vector<timeline::Span> spans_;
-  Player player_;  ///< the state of the playing thread if one thread plays all lanes
+  Player player_;  ///< the state of the calling thread while it plays alone
   std::atomic<program::Section> section_{program::Section::step};  ///< the section played last
   std::atomic<std::uint64_t> plays_{0};
   std::atomic<bool> playing_{false};
@@ -263,11 +263,12 @@ class HostExecutor final : public Executor {
   /// Returns how the threads of all ranks wait for messages. Collective, since all ranks must wait
   /// in the same way: if one rank calls a non-blocking collective and another the blocking one, MPI
   /// takes them for two different collectives. A thread with its own core waits inside MPI
-  /// (blocking). So does the only thread of a rank, since MPI itself yields the core if it knows
-  /// that ranks share cores. Several threads that share cores poll, less often the longer they wait
-  /// (ladder). Injected delays, which replace multiplications, are meant for ranks that share cores
-  /// without MPI knowing it; there threads sleep while they wait (asleep), so that other ranks get
-  /// the cores.
+  /// (blocking). The only thread of a rank also waits inside MPI, since MPI itself yields the core
+  /// if it knows that ranks share cores. Several threads that share cores poll, less often the
+  /// longer they wait (ladder). Injected delays, which replace multiplications, are meant for ranks
+  /// that share cores without MPI knowing it. Threads then sleep while they wait (asleep), so that
+  /// other ranks get the cores. If the ranks differ, all use the way that comes last in the
+  /// order blocking, ladder, asleep.
   [[nodiscard]] Waiting waiting_of_all(std::size_t threads, const program::Faults& faults,
                                        const comm::Communicator& point) const {
     const bool has_cores = threads <= 1 || description_.cores >= static_cast<int>(threads);

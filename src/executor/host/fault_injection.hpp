@@ -39,9 +39,9 @@ struct LeastTime {
 ///
 /// A communication op is lengthened by (factor - 1) times the shortest duration of similar ops so
 /// far. Time beyond the shortest duration was spent waiting for a partner. A slow link does not
-/// lengthen this wait, and if it were lengthened, two ranks would increase each other's delays
-/// without end. The first of the similar ops is not lengthened, since it is not yet known how much
-/// of its time was a wait.
+/// lengthen this wait. If the wait were lengthened, too, two ranks would increase each other's
+/// delays without end. The first of the similar ops is not lengthened, since it is not yet known
+/// how much of its time was a wait.
 ///
 /// A delay replaces the op's work by a sleep of length `time`. `factor` and `jitter` lengthen the
 /// sleep as they would lengthen a compute op.
@@ -60,11 +60,12 @@ struct Slowing {
 /// Determines which ops of one section are slowed by faults, and how.
 class OpSlower {
  public:
-  /// `faults` are the faults of `rank`. Both references must outlive this object.
+  /// `faults` are the faults of `rank`. `faults` and `mesh` must outlive this object.
   OpSlower(const program::Faults& faults, const mesh::Shape& mesh, int rank)
       : faults_(faults), mesh_(mesh), rank_(rank) {}
 
-  /// Returns how op number `index` in `lane` is slowed; absent if no fault slows it.
+  /// Returns how `op` is slowed; absent if no fault slows it. `index` is its number in the section,
+  /// `lane` the lane (stream) that plays it.
   [[nodiscard]] std::optional<Slowing> slowing_of(const program::Op& op, std::uint32_t index,
                                                   std::size_t lane);
 
@@ -75,7 +76,7 @@ class OpSlower {
   const program::Faults& faults_;
   const mesh::Shape& mesh_;
   int rank_;
-  /// The LeastTime objects by a key that is made of lane, kind, partners and amount of data; ops
+  /// The LeastTime objects. The key is made of an op's lane, kind, partners and amount of data; ops
   /// with the same key have comparable durations.
   std::map<std::vector<std::uint64_t>, std::shared_ptr<LeastTime>> alike_;
 };
@@ -91,8 +92,9 @@ void pass_time(SlowedKind kind, units::Nanoseconds until);
 /// the values that D already holds, the call does nothing; otherwise it sets D to 0.
 [[nodiscard]] Call without_product(const GemmCall& gemm);
 
-/// Returns a call that plays the op normally twice, and in the third play either never returns or
-/// throws, as `how` says. The message of the exception names `rank`, a rank of MPI_COMM_WORLD.
+/// Returns a call that plays the op normally when it is made for the first and the second time. The
+/// third time it either never returns or throws base::Error, as `how` says. The message of the
+/// exception names `rank`, a rank of MPI_COMM_WORLD.
 [[nodiscard]] Call stuck(Call call, program::Stuck how, int rank);
 
 }  // namespace isoscale::executor::host

@@ -44,10 +44,10 @@ struct HostOptions {
 
 namespace isoscale::executor::host {
 
-/// Returns for each stream the size of the staging memory: memory beyond the program's arenas for
-/// copies of data that MPI cannot handle in place. The calls of a stream run one after the other
-/// and use the same staging memory, so its size is the largest need of any call.
-/// `elements_per_call` is the most elements in one MPI call.
+/// Returns for each stream the size of its staging memory. This is memory beyond that of the
+/// program's buffers, for copies of data that MPI cannot handle in place. The calls of a stream run
+/// one after the other and use the same staging memory, so its size is the largest need of any
+/// call. `elements_per_call` is the most elements in one MPI call.
 [[nodiscard]] std::array<units::Bytes, program::max_streams> staging_bytes(
     const program::RankProgram& program, const mesh::Shape& mesh, std::uint64_t elements_per_call);
 

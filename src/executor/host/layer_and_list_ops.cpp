@@ -251,8 +251,7 @@ void play(const Arguments<program::Spread>& call) {
   }
 }
 
-/// Copies whole rows as bytes. It is used if rows are neither summed nor scaled, so that elements
-/// of any type can be moved.
+/// Copies whole rows as bytes. It is used if rows are neither summed nor scaled.
 void move_rows(const Arguments<program::Rows>& call) {
   const MatrixAt src = call[&program::Rows::src], dst = call[&program::Rows::dst];
   const std::size_t size = program::element_size(call.type), bytes = call.op.columns * size;

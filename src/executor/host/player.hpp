@@ -43,11 +43,11 @@ enum class Waiting : std::uint8_t { blocking, ladder, asleep };
   return std::clamp<std::chrono::nanoseconds>(waited / share, shortest, longest);
 }
 
-/// Waits until done() is true. It first polls a few times without a pause, then yields the core
-/// between polls. With Waiting::ladder it sleeps between polls once the wait has lasted about a
-/// millisecond; sleeping earlier would cost more than most waits last. With Waiting::asleep it
-/// sleeps between polls from the start. Throws Stopped when `*stopped` becomes true; `stopped` may
-/// be null.
+/// Waits until done() is true. It first calls done() 32 times without a pause. After that,
+/// Waiting::asleep sleeps between calls; the other ways yield the core between calls. With
+/// Waiting::ladder the thread sleeps between calls once the wait has lasted about a millisecond;
+/// sleeping earlier would cost more than most waits last. Throws Stopped when `*stopped` becomes
+/// true; `stopped` may be null.
 template <class Done>
 void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) {
   using Clock = std::chrono::steady_clock;
@@ -77,7 +77,8 @@ void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) 
 /// The state of one thread that plays ops.
 struct Player {
   Waiting waiting = Waiting::blocking;
-  const std::atomic<bool>* stopped = nullptr;  ///< true once another thread has failed
+  const std::atomic<bool>* stopped = nullptr;  ///< true once a thread of the session has
+                                               ///< failed; null if there is only one thread
   /// The op that began last; other threads read it.
   std::atomic<std::uint32_t> begun{Whereabouts::no_op};
   units::Nanoseconds patience{};      ///< time limit of one exchange; 0 = none
@@ -105,8 +106,9 @@ inline void play_op(const PreparedOp& op, Player& player, Spans spans) {
 /// wrote to memory before begin(), and the caller sees what they wrote when end() has returned.
 class StreamThreads {
  public:
-  /// `waiting` is how lane 0 waits for messages. If it is Waiting::asleep, the other lanes also
-  /// wait like this, for messages and for each other; otherwise they use Waiting::ladder.
+  /// `waiting` says how lane 0 waits for messages. If it is Waiting::asleep, the other lanes wait
+  /// for messages in this way, too, and all lanes wait for each other in this way. Otherwise they
+  /// use Waiting::ladder for both.
   StreamThreads(std::size_t lanes, Waiting waiting);
   ~StreamThreads();
   StreamThreads(const StreamThreads&) = delete;
@@ -129,8 +131,8 @@ class StreamThreads {
   [[nodiscard]] std::vector<std::uint32_t> begun() const;
 
  private:
-  /// The number of ops of a lane that have ended. Other threads poll it, so it has cache lines of
-  /// its own.
+  /// `done` is the number of ops of a lane that have ended. It is updated only after ops for which
+  /// other lanes wait. Other threads poll it, so it has cache lines of its own.
   struct alignas(128) Progress {
     std::atomic<std::uint32_t> done{0};
   };

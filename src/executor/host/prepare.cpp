@@ -101,9 +101,9 @@ class SectionPreparer {
   const Communicators& communicators_;
   const PrepareOptions& options_;
   OwnReductions& reductions_;
-  /// The number of messages so far, by axis, offset from sender to receiver along it, and
-  /// direction. Messages are numbered in program order, which is the same on the sender and the
-  /// receiver, so both give a message the same number.
+  /// The number of messages so far. The key is the axis, the offset from sender to receiver along
+  /// this axis, and the direction. Sender and receiver number the messages of a link in the same
+  /// order, that of their programs, so both give a message the same number.
   std::map<std::tuple<mesh::Axis, std::int32_t, program::Direction>, std::uint64_t> messages_;
   /// Addresses of the Adam powers (beta1^t, beta2^t) that an earlier op of the section advances.
   std::set<const std::byte*> advanced_;

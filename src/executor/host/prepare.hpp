@@ -28,7 +28,7 @@ using Call = std::function<void(Player&)>;
 struct PreparedOp {
   Call call;
   std::uint32_t index = 0;  ///< number of the op in program order
-  bool awaited = false;
+  bool awaited = false;     ///< an op of another lane waits for this one
   std::uint8_t wait_count = 0;
   std::uint32_t wait_begin = 0;  ///< index of the op's first wait in PreparedSection::waits
 };

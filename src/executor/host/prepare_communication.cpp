@@ -15,8 +15,8 @@ namespace {
 using program::Collective;
 using program::CollectiveKind;
 
-/// True if this reduction must not use MPI_IN_PLACE. If the root of a reduction is not rank 0,
-/// MPICH 4.0 uses MPI_IN_PLACE like an ordinary address and crashes.
+/// True if MPI crashes when this collective uses MPI_IN_PLACE. MPICH 4.0 does so in MPI_Reduce if
+/// the root is not rank 0: it then uses MPI_IN_PLACE like an ordinary address.
 bool crashes_in_place(CollectiveKind kind, std::int32_t root) {
   return kind == CollectiveKind::reduce && root != 0 &&
          comm::Environment::library_version().starts_with("MPICH Version: 4.0");
@@ -28,8 +28,8 @@ bool overlap(const program::Slice& a, const program::Slice& b, const mesh::Shape
   return first.buffer == second.buffer && first.begin < second.end && second.begin < first.end;
 }
 
-/// Returns how many elements a collective must copy to staging memory because it works in place.
-/// `limit` is the most elements in one MPI call.
+/// Returns for how many elements a collective needs staging memory because what it sends and what
+/// it receives lie in the same buffer. `limit` is the most elements in one MPI call.
 std::uint64_t staged(const Collective& op, const mesh::Shape& mesh, std::uint64_t limit) {
   if (op.send.buffer != op.receive.buffer) return 0;
   switch (op.kind) {
@@ -140,8 +140,8 @@ class CollectivePreparer {
     const std::uint64_t part = data_.count;
     base_.operation = mpi_operation(op_.reduction, data_.type, own_);
     if (part * data_.members > limit_) {
-      // MPI counts elements in an int. If the whole data exceeds that, one MPI_Reduce for each
-      // member replaces the reduce_scatter.
+      // The whole data is too large for one MPI call, so the reduce_scatter is replaced by one
+      // reduction for each member.
       base_.kind = CollectiveKind::reduce;
       for (std::uint64_t root = 0; root < data_.members; ++root) {
         base_.root = static_cast<int>(root);
@@ -166,7 +166,7 @@ class CollectivePreparer {
   }
 
   /// Prepares a gather, an all_gather, a scatter, or an all_to_all with equal parts. It becomes one
-  /// MPI call; or one message for each part if the data is too large for one call.
+  /// MPI call. If the data is too large for one call, the parts are sent as messages.
   void move_parts() {
     const std::uint64_t part = data_.count;
     const bool scatters = op_.kind == CollectiveKind::scatter;
@@ -204,10 +204,10 @@ class CollectivePreparer {
     all_to_all_messages(even, even);
   }
 
-  /// Sends the parts of an all_to_all as messages if the parts are unequal or too large.
-  /// MPI_Alltoallv is not used: it cannot take parts that exceed MPI's counts, and with unequal
-  /// parts a member does not know if this is so on another member. MPI_Alltoallv would send
-  /// messages, too.
+  /// Sends the parts of an all_to_all as messages if the parts are unequal or too large for one
+  /// call. MPI_Alltoallv is not used, since it cannot take parts that exceed MPI's counts. If parts
+  /// are unequal, a member does not know the sizes on other members, so the members could not agree
+  /// when to use it. It would gain nothing, since MPI_Alltoallv sends messages, too.
   void all_to_all_messages(const std::vector<std::uint64_t>& send_counts,
                            const std::vector<std::uint64_t>& receive_counts) {
     std::byte* from = data_.send;

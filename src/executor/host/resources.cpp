@@ -36,8 +36,8 @@ int cores_of_rank(int allowed, int on_node, int ranks_on_node, std::optional<dou
   const int ranks = std::max(1, ranks_on_node);
   const int share = std::max(1, on_node / ranks);
   const int cores = allowed > share ? allowed / ranks : allowed;
-  // A quota may exceed the range of int, so the minimum with `cores` is taken before it is
-  // converted.
+  // A quota may exceed the range of int, so the smaller of the two numbers is chosen before the
+  // conversion to int.
   const double granted = quota ? std::floor(*quota / ranks) : cores;
   return std::max(1, static_cast<int>(std::min<double>(cores, granted)));
 }

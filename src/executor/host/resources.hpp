@@ -14,12 +14,12 @@
 /// The resources of a rank on its node: BLAS threads, cores and memory.
 namespace isoscale::executor::host {
 
-// These functions ask a BLAS library for more than the BLAS standard defines. Each supported
-// library has a source file with them; blas_other.cpp is for all others, and knows nothing. CMake
-// selects one of the files.
+// set_blas_threads(), blas_name() and blas_warning() use what a BLAS library offers beyond the BLAS
+// standard. Each supported library has a source file with these functions. blas_other.cpp is for
+// all other libraries; its functions know nothing. CMake selects one of the files.
 
-/// Sets the number of threads that a BLAS call of this process uses. Returns the number now in use;
-/// 0 if the library does not report it.
+/// Sets the number of threads that a BLAS call of this process uses, and returns the number now in
+/// use. Does nothing and returns 0 if the library is not a supported one.
 int set_blas_threads(int threads);
 
 [[nodiscard]] std::string blas_name();  ///< "OpenBLAS 0.3.21 (SkylakeX)"
@@ -35,10 +35,11 @@ enum class Vectors : std::uint8_t { unknown, avx2, avx512 };
 [[nodiscard]] std::string blas_warning();
 
 /// Returns the number of logical CPUs that this rank can use, at least 1. `allowed` is the number
-/// of CPUs on which the rank may run. If this is more than its share of the node's CPUs (`on_node`
-/// / `ranks_on_node`), the rank is not bound, and `allowed` is divided by `ranks_on_node`. `quota`
-/// is the number of CPUs whose time a control group grants to all ranks of the node; the result is
-/// at most the rank's share of it.
+/// of CPUs on which the rank may run, `on_node` the number of CPUs of the node. If `allowed` is
+/// more than the rank's share `on_node / ranks_on_node`, the rank counts as not bound, and
+/// `allowed` is divided by `ranks_on_node`. `quota` is the number of CPUs whose time a control
+/// group grants to all ranks of the node together; absent: no limit. The result is at most an equal
+/// share of it.
 [[nodiscard]] int cores_of_rank(int allowed, int on_node, int ranks_on_node,
                                 std::optional<double> quota);
 
@@ -60,9 +61,9 @@ struct MappingTraits {
 /// Page-aligned memory, initially zero, which the handle owns.
 using Storage = base::Handle<MappingTraits>;
 
-/// Maps `bytes` of memory. The calling thread writes to every page, so that pages lie on its NUMA
-/// node and no play has page faults. Returns empty storage for 0 bytes. Throws base::Error, which
-/// gives the needed and the free amount, if there is too little memory.
+/// Allocates `bytes` of memory. The calling thread writes to every page, so that pages lie on its
+/// NUMA node and no play has page faults. Returns empty storage for 0 bytes. Throws base::Error,
+/// which gives the needed and the free amount, if the system refuses the memory.
 [[nodiscard]] Storage allocate(units::Bytes bytes);
 
 }  // namespace isoscale::executor::host
