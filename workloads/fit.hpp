@@ -12,12 +12,13 @@
 /// says what would fit.
 namespace isoscale::workloads {
 
-/// Returns the axes tp and pp of a curve (points with the ascending rank counts `counts`) for which
-/// the user names no mesh. All points share them, so that only dp grows. They come from the
-/// workload's default mesh (natural_mesh) for one of the counts: the mesh with the most axes above
-/// 1 and, among equals, the fewest ranks. Then tp is halved until it is at most `node_ranks`, the
-/// fewest ranks on any node (0: unknown). The result is empty for workloads that do not combine dp
-/// with pp: each point then has the default mesh of its rank count.
+/// Returns the extents of tp and pp for a curve for which the user names no mesh. Its points have
+/// the ascending rank counts `counts`. All points share these extents, so that only dp grows. They
+/// come from the workload's default mesh (natural_mesh) for one of the counts: the mesh with the
+/// most axes above 1 and, among equals, the fewest ranks. Then tp is halved until it is at most
+/// `node_ranks`, the fewest ranks on any node; 0 means unknown, and tp stays. The result is empty
+/// for workloads that do not combine dp with pp: each point then has the default mesh of its rank
+/// count.
 [[nodiscard]] mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts,
                                        int node_ranks);
 

@@ -81,8 +81,8 @@ void separate(ProgramSet& set, int rank) {
   program = static_cast<std::uint32_t>(set.programs.size() - 1);
 }
 
-/// Returns a slice as one row without gaps, or as several rows if its length would not fit into 32
-/// bits.
+/// Returns a slice as rows without gaps. Each row has at most 2^30 elements, since the columns of
+/// an op are counted in 32 bits.
 std::vector<Output> rows_of(const Slice& slice) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30U;
   std::vector<Output> rows;
@@ -118,9 +118,10 @@ Op behind(const Op& op) { return {.payload = {}, .place = op.place, .stream = op
 Program checked(const RankProgram& program, Summing& summing) {
   const Program& step = program.step();
   Program result;
-  std::array<std::vector<std::uint32_t>, max_streams> now;  // [stream][i]: number of ops that the
-                                                            // stream has in `result` up to its old
-                                                            // op i and the checksums of that op
+  std::array<std::vector<std::uint32_t>, max_streams> now;  // [stream][i]: number of the stream's
+                                                            // ops in `result` after its op i of
+                                                            // `step` and the checksums of that op
+                                                            // have been added
   std::array<std::uint32_t, max_streams> emitted{};
   for (std::uint32_t index = 0; index < step.ops.size(); ++index) {
     Op op = step.ops[index];
@@ -172,8 +173,8 @@ Buffer kept(Buffer buffer) {
   return buffer;
 }
 
-/// Returns the elements of a buffer as the rows whose checksums add_weight_check takes; none if the
-/// buffer holds no weights.
+/// Returns the elements of a buffer as the rows whose checksums add_weight_check takes. There are
+/// none if the buffer holds no weights, or if checksums of it cannot be taken.
 std::vector<Output> weight_rows(const RankProgram& program, BufferId id) {
   const Buffer& buffer = program.buffers[id];
   if (buffer.role != Role::weight || !has_checksum(buffer)) return {};
@@ -263,11 +264,11 @@ std::vector<std::uint32_t> solo_ops(const Program& step) {
 Program without_communication(const Program& step) {
   const std::vector<Clock> before = clocks_before(step);
   Program solo;
-  std::array<Clock, max_streams> known;  // by stream: the ops of other streams, counted in `solo`,
-                                         // for which its ops so far wait
-  // Indices of the stream's ops in `solo`.
+  std::array<Clock, max_streams> known;  // by stream: for each other stream, the number of its ops
+                                         // in `solo` for which this stream has waited so far
+  // By stream: the indices of its ops in `solo`.
   std::array<std::vector<std::uint32_t>, max_streams> ops_of_stream;
-  // By stream: entry i is the number of ops of `solo` among the stream's first i + 1 ops.
+  // By stream: entry i is the number of the stream's first i + 1 ops in `step` that `solo` keeps.
   std::array<std::vector<std::uint32_t>, max_streams> kept;
   for (std::uint32_t index = 0; index < step.ops.size(); ++index) {
     Op op = step.ops[index];

@@ -41,7 +41,7 @@ struct CheckedSection {
 [[nodiscard]] CheckedSection add_checked_step(ProgramSet& set,
                                               std::optional<int> flipping = std::nullopt);
 
-/// Appends a section that takes the checksum of each buffer of weights.
+/// Appends a section that takes the checksum of each buffer of weights that has_checksum() accepts.
 [[nodiscard]] CheckedSection add_weight_check(ProgramSet& set);
 
 /// The sections that save and restore the buffers that a step changes and the next step reads.

@@ -52,7 +52,7 @@ struct Builder::State {
         section == Section::setup ? program.setup.ops.size() : program.steps.back().ops.size(),
         name(place.phase), place.layer, place.microbatch);
   }
-  /// Throws base::Error if an op is malformed. This includes a buffer for a scale that does not
+  /// Throws base::Error if an op is malformed, or if a buffer that holds a scale of the op does not
   /// consist of one f32 element.
   void verify(const Payload& payload) const {
     if (const auto why = mistake(payload)) throw base::Error(fmt::format("{}: {}", where(), *why));

@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::uint32_t never = ~std::uint32_t{0};
 
-/// The first and the last op of a step at which a buffer is live; `first` is `never` for a buffer
-/// that the step does not need.
+/// The first and the last op of a step at which a buffer is live. `first` is `never` for a buffer
+/// that the step does not need; `last` is the number of ops for a buffer that stays live after the
+/// step.
 struct Life {
   std::uint32_t first = never, last = 0;
 };

@@ -55,7 +55,8 @@ class BufferHistory {
   void note(const Access& access, StreamId stream, std::uint32_t count);
   /// False if some element that the access reads was never written.
   [[nodiscard]] bool written(const Access& access) const;
-  /// Returns all ops that have used the buffer, or its storage before it was given to this buffer.
+  /// Returns the last ops that have used the buffer, or its storage before it was given to this
+  /// buffer. All earlier users have finished when these ops have.
   [[nodiscard]] Clock users() const;
   /// Forgets the recorded ops, which have all finished; keeps the record of the parts written.
   void drain();

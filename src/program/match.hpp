@@ -78,7 +78,7 @@ class Matcher {
 
  private:
   struct Lane {
-    std::uint32_t position = 0;   ///< number of ops that have completed
+    std::uint32_t position = 0;   ///< number of ops completed in this play
     bool posted = false;          ///< true while the next op waits at its rendezvous
     std::uint32_t unmatched = 0;  ///< transfers of a posted exchange that have no partner yet
     std::int64_t free = 0;        ///< end of its last op
@@ -104,8 +104,9 @@ class Matcher {
     std::uint64_t bytes = 0;
   };
   /// The sends and receives of messages to one rank, from the rank at one offset along one axis, in
-  /// order. The first `sends_taken` sends and `receives_taken` receives have met their partners. At
-  /// most one of the two lists has entries that have not, since these would meet each other.
+  /// order. The first `sends_taken` sends and `receives_taken` receives have met their partners.
+  /// Only one of the two lists can have entries without a partner: a send and a receive that both
+  /// had none would meet.
   struct Mailbox {
     std::vector<Message> sends, receives;
     std::size_t sends_taken = 0, receives_taken = 0;
@@ -134,8 +135,8 @@ class Matcher {
     }
   }
 
-  /// Runs the next op of a lane, or posts it at its rendezvous; returns false if neither is
-  /// possible.
+  /// Runs the next op of a lane, or posts it at its rendezvous if it has one. Returns true if the
+  /// op has completed, false if it must wait or if the lane has no further op.
   bool step_lane(int rank, std::uint32_t l) {
     Lane& state = lane(rank, l);
     const std::span<const std::uint32_t> ops = table_.lane_ops(rank, l);

@@ -117,9 +117,9 @@ struct Add {
   double scale = 1;
 };
 
-/// Each of these two functions returns an op on slices, as an op on matrices of one row: row_copy()
-/// one that copies `from` to `to`, row_sum() one that sets `to` to a + scale * b. The slices must
-/// have fewer than 2^32 elements.
+/// These two functions return ops on slices, as ops on matrices of one row. The op of row_copy()
+/// copies `from` to `to`; the op of row_sum() sets `to` to a + scale * b. The slices must have
+/// fewer than 2^32 elements.
 [[nodiscard]] inline Copy row_copy(const Slice& from, const Slice& to) {
   return {.rows = 1,
           .columns = static_cast<std::uint32_t>(from.count),
@@ -212,9 +212,9 @@ struct Advise {
 };
 
 /// Root-mean-square norm of each row (Zhang & Sennrich, arXiv 1910.07467), without learned gains: y
-/// = s / sqrt(mean(s^2) + epsilon), where s = x, or s = x + addend, which is then also written to
-/// `sum`. `inverse` receives 1 / sqrt(...) of each row, in f64 if x is f64, else in f32. y may be
-/// the same matrix as s.
+/// = s / sqrt(mean(s^2) + epsilon). Without an addend, s is x. With one, s is x + addend, and is
+/// also written to `sum`. `inverse` receives 1 / sqrt(mean(s^2) + epsilon) of each row, in f64 if x
+/// is f64, else in f32. y may be the same matrix as s.
 struct Norm {
   std::uint32_t rows = 0, columns = 0;
   Matrix x{}, addend{}, sum{}, y{};
@@ -436,7 +436,7 @@ struct Op {
   std::uint32_t wait_begin = 0;  ///< index of its first wait in Program::waits
 };
 
-/// Returns the name of an op in timelines: "gemm layer 3 mb 0".
+/// Returns the name of an op in timelines: "gemm layer 3 mb 0", where mb stands for microbatch.
 [[nodiscard]] std::string label(OpKind kind, const Place& place);
 /// Returns the name of an op in messages: "gemm (forward, layer 3, microbatch 1)".
 [[nodiscard]] std::string describe(OpKind kind, const Place& place);

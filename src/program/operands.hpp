@@ -154,7 +154,8 @@ constexpr auto operand_table(const Collective* /*op*/) {
   return std::tuple{optional(reads("what is sent", &Collective::send)),
                     optional(writes("what is received", &Collective::receive))};
 }
-/// An exchange has one operand for each of its transfers instead: see for_each_slice.
+/// The table is empty, since the number of transfers differs from exchange to exchange;
+/// for_each_slice() visits the slices of the transfers.
 constexpr auto operand_table(const Exchange* /*op*/) { return std::tuple{}; }
 constexpr auto operand_table(const Copy* /*op*/) {
   return std::tuple{reads("the source", &Copy::src), writes("the destination", &Copy::dst)};
@@ -309,9 +310,10 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
 /// Returns the bytes of a slice's elements; 0 without a buffer.
 [[nodiscard]] std::uint64_t slice_bytes(const RankProgram& program, const Slice& slice);
 
-/// Returns the bytes that an op which does not communicate reads and writes, counting each operand
-/// once. Gaps in a strided matrix do not count, and a matrix that serves a whole batch counts once.
-/// In Rows, a source row counts as often as it is named; of advice, only prefetches count.
+/// Returns the bytes that an op which does not communicate reads and writes. Each row of its
+/// operand table counts once. Gaps in a strided matrix do not count, and a matrix that serves a
+/// whole batch counts once. In Rows, a source row counts as often as it is named; of advice, only
+/// prefetches count.
 [[nodiscard]] std::uint64_t local_bytes(const RankProgram& program, const Payload& payload);
 
 /// A matrix that an op writes; elements between its rows are not written.

@@ -40,9 +40,9 @@ struct Observable {
 };
 
 /// The programs that one rank runs on one set of buffers: `setup` is run once, then each of `steps`
-/// may be run any number of times, in any order. A training workload has one step, a
-/// micro-benchmark one for each configuration that it times. A run adds further steps, which check
-/// results.
+/// may be run any number of times, in any order. A training workload has one step. A
+/// micro-benchmark has one for each case that it times, and others that prepare or check the memory
+/// of a case. A run may add further steps, for example to check results.
 struct RankProgram {
   std::vector<Buffer> buffers;
   std::array<std::uint64_t, space_count> arena_bytes{};  ///< per space
@@ -106,7 +106,7 @@ struct Faults {
   double jitter = 0;
   std::uint64_t seed = 0;  ///< seed of the jitter's random numbers
   Stuck stuck = Stuck::no;
-  int stuck_rank = 0;  ///< its rank in MPI_COMM_WORLD, for messages
+  int stuck_rank = 0;  ///< the stuck rank in MPI_COMM_WORLD, for messages
 
   [[nodiscard]] bool any() const {
     return gemm_factor != 1 || gemm_rate != 0 || !slow_links.empty() || jitter != 0 ||

@@ -115,7 +115,8 @@ class Packer {
     return order;
   }
 
-  /// Drops the placed buffers whose first use comes after all of `users`.
+  /// Drops the placed buffers whose first use comes after all of `users`, which are ops of the
+  /// section number `section`.
   void drop_after(std::size_t section, const Clock& users) {
     std::erase_if(placed_, [&](const Placed& other) {
       return other.life->first_section > section ||

@@ -28,7 +28,8 @@ class Arena {
   }
 
   /// Returns a block of at least `bytes` for an op; `known` holds the ops that have finished before
-  /// it. The block is the tightest free stretch that the op may use, else new storage at the end.
+  /// it. The block is cut from the tightest free stretch that the op may use. If no stretch is
+  /// large enough, the block is new storage at the end of the arena.
   [[nodiscard]] Block take(std::uint64_t bytes, const Clock& known);
   /// Gives a block back; `last_users` are the ops that used it.
   void give_back(std::uint64_t offset, std::uint64_t bytes, const Clock& last_users);
@@ -51,18 +52,19 @@ class Arena {
   [[nodiscard]] Stretch tightest(std::uint64_t bytes, const Clock& known) const;
   [[nodiscard]] Block cut(const Stretch& stretch, std::uint64_t bytes);
   [[nodiscard]] Block append(std::uint64_t bytes, const Clock& known);
-  /// Joins free block i + 1 to block i if they are adjacent, and if the last users of one of them
-  /// come, on every stream, no earlier than those of the other. Otherwise the joined block would be
-  /// harder to reuse than either block.
+  /// Joins free block i + 1 to block i under two conditions. The blocks must be adjacent. The last
+  /// users of one of them must come, on every stream, no earlier than those of the other, since
+  /// otherwise the joined block would be harder to reuse than either block.
   void merge(std::size_t i);
 
   std::vector<Free> free_;  ///< by offset
   std::uint64_t end_ = 0;
 };
 
-/// Places the buffers of a finished program anew, now that the order of all ops is known, if the
-/// arena of a space is larger than necessary. Two buffers share bytes only if every op that uses
-/// one is known to finish before any op that uses the other, so the new places add no dependency.
+/// Places the buffers of a finished program anew, now that the order of all ops is known. A space
+/// is left as it is if its arena is hardly larger than the most bytes in use at one time, or if the
+/// new places would not make it smaller. Two buffers share bytes only if every op that uses one is
+/// known to finish before any op that uses the other, so the new places add no dependency.
 /// released[i] is true if the author released buffer i.
 void repack(RankProgram& program, const std::vector<bool>& released);
 

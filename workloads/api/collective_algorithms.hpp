@@ -21,8 +21,8 @@
 namespace isoscale::workloads {
 
 struct CollectiveAlgorithm {
-  std::string_view name;       ///< as in options and result rows
-  std::string_view nccl_name;  ///< as in NCCL_ALGO
+  std::string_view name;       ///< the name in options and result rows
+  std::string_view nccl_name;  ///< the name in NCCL_ALGO
   std::uint16_t kinds;         ///< bit k is set if NCCL has it for program::CollectiveKind k
   bool every_protocol;         ///< false: it exists only with the protocol `simple`
 
@@ -53,8 +53,8 @@ inline constexpr std::array collective_algorithms = [] {
 }();
 
 struct CollectiveProtocol {
-  std::string_view name;       ///< as in options and result rows
-  std::string_view nccl_name;  ///< as in NCCL_PROTO
+  std::string_view name;       ///< the name in options and result rows
+  std::string_view nccl_name;  ///< the name in NCCL_PROTO
 };
 inline constexpr std::array<CollectiveProtocol, 3> collective_protocols{
     {{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}}};

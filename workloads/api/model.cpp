@@ -152,8 +152,8 @@ void complete(const toml::table& table, std::string_view origin, Model& model) {
   if (!has("vocabulary")) model.vocabulary = usual_vocabulary;
 }
 
-/// Adds problems for values that contradict each other, and for a name that cannot be used in
-/// tables and file names.
+/// Adds problems for values that contradict each other, for widths computed from them that are too
+/// large, and for a name that cannot be used in tables and file names.
 void find_impossible(const toml::table& table, const Model& model, const std::string& where,
                      std::vector<std::string>& problems) {
   const auto refuse = [&](std::string_view why) {

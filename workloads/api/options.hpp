@@ -131,9 +131,9 @@ struct Sizes {
   std::string text{};  ///< the list as it was given, for messages
   std::vector<std::uint64_t> bytes{};
 };
-/// Reads a list of sizes in bytes, such as "8,64KiB,1..1MiB". A range (1..1MiB) stands for the
-/// sizes from its first to its last that double, or that grow by a factor from 2 to 1024 if one
-/// follows an asterisk (8..1GiB*4).
+/// Reads a list of sizes in bytes, such as "8,64KiB,1..1MiB". A range (1..1MiB) stands for its
+/// first size and for all sizes up to its last that result when the first is doubled again and
+/// again. A number from 2 to 1024 after an asterisk (8..1GiB*4) is the factor to use instead of 2.
 /// Throws base::UsageError, which names `key`, for an invalid list.
 [[nodiscard]] Sizes parse_sizes(std::string_view key, std::string_view text);
 

@@ -87,9 +87,10 @@ struct RowSpec {
   std::optional<std::pair<int, int>> silent{};
 };
 
-/// A case may have a restore section, a program that prepares the memory that the case reads. Says
-/// when it is run. once: before the first play of the case. every_play: before each play, because a
-/// play overwrites its own input.
+/// A case may have a restore section, which prepares the memory that the case reads. Restore says
+/// when this section is run. never: the case has no such section. once: before the first play of
+/// the case. every_play: before each play, because a play changes what it starts from, such as its
+/// own input.
 enum class Restore : std::uint8_t { never, once, every_play };
 
 /// Says whether the spans (timed ops) of a traced pass can be assigned to its calls of a library,
@@ -97,8 +98,8 @@ enum class Restore : std::uint8_t { never, once, every_play };
 /// of the calls.
 enum class CallsAreSpans : std::uint8_t { no, yes };
 
-/// Says whether a play may have several passes. It may not if a pass overwrites its own input, or
-/// if each pass must be timed by itself.
+/// Says whether a play may have several passes. It may not if a pass changes what the next one
+/// would start from, or if each pass must be timed by itself.
 enum class Repeat : std::uint8_t { allowed, never };
 
 /// Says whether the time to launch work on a GPU is part of the result. It is part of the result if
@@ -118,7 +119,7 @@ struct PlayBounds {
   units::Seconds short_call{0};
   std::uint64_t most_short_calls = UINT64_MAX;
   /// Calls whose data must not be in a cache use different parts of memory in turn. Together these
-  /// parts have at least this size.
+  /// parts should have at least this size.
   units::Bytes cold{0};
 
   bool operator==(const PlayBounds&) const = default;
@@ -291,7 +292,7 @@ enum class Kind : std::uint8_t { steps, rows, requests };
 
 /// Says whether a workload with steps uses the sizes of Request::model. none: it does not.
 /// shapes_all: the model determines the sizes of its programs. For a micro-benchmark, the function
-/// BenchHooks::uses_model tells it instead.
+/// BenchHooks::uses_model says if the model matters.
 enum class ModelUse : std::uint8_t { none, shapes_all };
 
 /// One workload, as registry.cpp lists it. A workload consists of these functions and has no state.
@@ -326,8 +327,8 @@ struct Workload {
   double (*work_per_step)(const Request& request) = nullptr;
   std::string_view throughput_unit{};
   Kind kind = Kind::steps;
-  /// The functions of a workload with rows instead of steps. In such a workload work_per_step is
-  /// null; build, twin and reference are null, too, unless a twin verifies the workload.
+  /// The functions of a workload with rows or requests instead of steps. In such a workload
+  /// work_per_step is null. Its build, twin and reference are null, too, unless a twin verifies it.
   BenchHooks bench{};
   /// For a workload with steps: its use of the model.
   ModelUse model_use = ModelUse::shapes_all;

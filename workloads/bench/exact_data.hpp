@@ -45,8 +45,9 @@ struct PatternGrid {
 /// to allocate.
 [[nodiscard]] std::uint64_t pattern_room(std::uint64_t count);
 
-/// Returns an op that fills `dst`, which must have pattern_room() elements. Each rank of `mesh`
-/// that runs the op writes the pattern of its own rank.
+/// Returns an op that fills `dst`, which must have whole periods of the pattern, as pattern_room()
+/// gives them. Each rank of `mesh` that runs the op writes the pattern of its own rank. Throws
+/// base::Error for another number of elements.
 [[nodiscard]] program::Fill fill_pattern(const program::Slice& dst, program::DType type,
                                          const mesh::Shape& mesh);
 

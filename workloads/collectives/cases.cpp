@@ -53,7 +53,7 @@ constexpr std::uint64_t part_alignment = 16;
 /// and only one pass of calls if they overwrite their own input.
 constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
-constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // calls of a timed play; ops of a pass
+constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // calls of a play; calls of a pass
 
 std::vector<Place> places_of(Place asked, Operation operation) {
   const bool only_out = operation == Operation::all_to_all || operation == Operation::sendrecv ||

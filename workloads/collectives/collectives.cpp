@@ -34,7 +34,7 @@ struct Buffers {
 
 /// The role of a rank in its group. Ranks with the same role share a program.
 struct Player {
-  bool takes_part = true;  ///< false for ranks outside the communicating group
+  bool takes_part = true;  ///< false for ranks that rest in cases of Groups::one
   int place = 0;           ///< index in the group; 0 if programs do not depend on it
 
   auto operator<=>(const Player&) const = default;

@@ -41,7 +41,7 @@ struct OperationRow {
   std::string_view name;
   std::optional<program::CollectiveKind> kind{};  ///< absent for sendrecv, which is an exchange
   bool reduces = false;
-  bool has_parts = false;  ///< the data has one part per rank; CollectiveCase::count is one part's
+  bool has_parts = false;  ///< the data has one part per rank, of CollectiveCase::count elements
   bool has_root = false;
 };
 [[nodiscard]] const OperationRow& row_of(Operation operation);
@@ -91,7 +91,7 @@ struct Values {
 };
 [[nodiscard]] Values values_of(const Request& request);
 
-/// The options, and the axis along which groups of ranks communicate. It is the same for all cases.
+/// The options, and the axis along which groups of ranks communicate. All cases use the same axis.
 struct Setting {
   Values options{};
   mesh::Axis axis = mesh::Axis::dp;  ///< groups are along this axis

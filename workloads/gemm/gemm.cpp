@@ -170,15 +170,14 @@ class Lister {
 constexpr program::StreamId stream = 0;
 constexpr std::uint64_t most_sets = 4096, least_sets = 2;  // limits of GemmCase::sets
 
-/// The most FLOP in one pass, which multiplies each set of operands once. A pass may have more in a
-/// warm case, which always has one set, and in a cold case, which has at least two sets and, on a
-/// GPU, so many that they do not fit in the cache. On a CPU this much work takes so long that
-/// reading the operands from memory does not limit the rate.
+/// The most FLOP in one pass, which multiplies each set of operands once. Two kinds of cases may
+/// exceed it. A warm case always has one set, of any size. A cold case has at least two sets; on a
+/// GPU it may have as many as it takes to exceed the cache. On a CPU this much work takes so long
+/// that reading the operands from memory does not limit the rate.
 constexpr double flop_of_pass = 4e9;
 
-/// The work that a timed play should do, which takes a CPU core at least a few milliseconds. A case
-/// asks for as many whole passes in a play as fit into this work and into `most_calls` calls, but
-/// for at least one (see Case::most_times).
+/// A timed play has as many calls as it takes to do this much work, but at most `most_calls`, and
+/// at least one whole pass. A CPU core takes at least a few milliseconds for this work.
 constexpr double flop_of_play = 2e9;
 
 constexpr double most_calls = 1024;  // calls of a timed play

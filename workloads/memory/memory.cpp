@@ -143,7 +143,7 @@ constexpr double factor = 3;  // the scalar of the triad
 
 constexpr double poison = -128;  // fills the target; no pattern contains it
 
-constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;  // what a timed play should move
+constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;  // for a timed play to write
 
 constexpr std::uint64_t most_times = 256;  // the most passes of a timed play
 

@@ -25,8 +25,9 @@ constexpr program::BufferId source = 0, work = 1;
 
 constexpr program::StreamId stream = 0;
 
-/// One timed section: a round of pairs, or all ranks. For Kind::bandwidth each round has two
-/// sections: in one the lower rank of each pair sends, in the other (`back`) the higher rank sends.
+/// One timed section, in which the pairs of one round communicate, or all ranks do. A round has two
+/// sections for Kind::bandwidth: in one the lower rank of each pair sends, in the other (`back`)
+/// the higher rank does.
 struct Timed {
   Kind kind = Kind::latency;
   bool back = false;
@@ -125,7 +126,7 @@ class Writer {
   /// Fills the receive buffer with this rank's own data, which differs from that of every other
   /// rank, so that a message that does not arrive is noticed.
   void make_ready(std::uint64_t bytes) {
-    constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy has at most 2^32 columns
+    constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy has fewer than 2^32 columns
     for (std::uint64_t done = 0; done < bytes; done += widest) {
       const std::uint64_t count = std::min(widest, bytes - done);
       builder_.emit(stream, program::row_copy({.buffer = source, .offset = done, .count = count},
@@ -249,8 +250,8 @@ Case case_of(const Setting& setting, const Timed& timed, std::size_t index) {
           .restore = program::step_section(is_ping_pong ? 0 : 1),
           .calls = calls,
           .most_times = passes,
-          // A ping-pong's spans include the wait for the reply. In other cases one span covers
-          // several messages. So no span belongs to a single call.
+          // A ping-pong's spans include the wait for the reply, and one span of a bandwidth case
+          // covers all its messages. So the time of a span is not that of one call.
           .calls_are_spans = CallsAreSpans::no};
 }
 

@@ -38,7 +38,7 @@ using Round = std::vector<Pair>;
 
 /// Returns `count` rounds of all_pairs(), or count + 1 if the number of ranks is odd, but at most
 /// all of them. They are drawn by `seed` and keep their order. Each rank meets `count` or count + 1
-/// other ranks.
+/// other ranks, or all others if there are fewer.
 [[nodiscard]] std::vector<Round> sample(int ranks, int count, std::uint64_t seed);
 
 /// Returns all pairs, each once, in rounds in which no two pairs have ranks on the same node. So a
@@ -63,8 +63,9 @@ enum class Kind : std::uint8_t { latency, bandwidth, bidirectional, bisection, a
 /// The size of a ping-pong's messages, in bytes.
 inline constexpr std::uint64_t latency_bytes = 8;
 
-/// The choice of pairs to measure, by the functions above. all: all_pairs(). sample: each rank is
-/// measured with at least `count` others. isolated: all pairs, but on each node one at a time.
+/// The choice of pairs to measure; for each kind there is a function above. all: all_pairs().
+/// neighbours: those on a ring. isolated: all pairs, but on each node one at a time. sample: each
+/// rank is measured with at least `count` others.
 struct PairChoice {
   enum class Kind : std::uint8_t { all, neighbours, isolated, sample } kind = Kind::all;
   int count = 0;

@@ -22,8 +22,9 @@ constexpr long long most_tokens = 1 << 24, most_batch = 4096, most_requests = 1'
 // The most sections of a program: those of prefill and decode, for all batch sizes together.
 constexpr std::uint64_t most_sections = 65536;
 
-/// Reads a number above 0. Throws base::UsageError for any other text; the error's message ends
-/// with `others`, such as ", nor search" for a further value.
+/// Reads a number above 0. Throws base::UsageError for any other text. The error's message ends
+/// with `others`: what the caller accepts besides numbers (", nor search"), or the unit of the
+/// number (" of seconds").
 double parse_number(std::string_view key, std::string_view text, std::string_view others) {
   const auto number = base::number_in<double>(text);
   if (number && std::isfinite(*number) && *number > 0) return *number;
