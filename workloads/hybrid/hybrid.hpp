@@ -18,8 +18,8 @@ namespace isoscale::workloads::hybrid {
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
 // The functions below are members of Workload (workloads/api/workload.hpp) for the training of a
-// transformer. limits() and scale() fit a request to the mesh, and twin() returns a small version
-// of it for verification.
+// transformer. limits() returns the numbers that axes of the mesh must divide, scale() fits a
+// request to a mesh, and twin() returns a small version of a request for verification.
 
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
@@ -27,7 +27,8 @@ namespace isoscale::workloads::hybrid {
 /// Returns the request with which a single rank computes the results of a twin in f64. The rank
 /// computes all microbatches of the twin's replicas, and no option splits the work.
 [[nodiscard]] Request reference(const Request& twin);
-/// Returns the tokens of all ranks per step, multiplied by the request's growth.
+/// Returns the tokens of all ranks per step, multiplied by Request::growth: the factor by which
+/// weak scaling has raised the work for each token.
 [[nodiscard]] double work_per_step(const Request& request);
 
 /// Returns a mesh of `ranks` ranks. The factors of two of `ranks` go to dp, tp and pp in turn, and
@@ -35,9 +36,9 @@ namespace isoscale::workloads::hybrid {
 [[nodiscard]] mesh::Request balanced_mesh(int ranks);
 
 /// Returns, for each rank of the mesh, its place among all ranks of the run, which are ordered by
-/// node. By default the place is the rank's own number, so that ep groups are as close together as
-/// the axes before ep allow. With expert_placement=spread the axes are ordered tp, cp, dp, ep, pp
-/// instead, so that ep groups are farther apart.
+/// node. By default the place is the rank's own number, which counts along tp first, then along cp,
+/// ep, dp and pp. With expert_placement=spread the order is tp, cp, dp, ep, pp instead, so that the
+/// ranks of an ep group are farther apart.
 [[nodiscard]] std::vector<int> expert_places(const Request& request);
 
 /// Returns a line of text on what expert routing did to a step: dropped tokens, padding and

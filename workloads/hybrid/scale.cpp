@@ -113,11 +113,11 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 
-/// Changes a limit of tp for fp8, which needs a multiple of 16 columns on each rank. `limit` has a
-/// number of groups of columns, such as heads, which tp must divide; a group has `columns_of_each`
-/// columns. So each rank needs a multiple of `unit` = 16 / gcd(16, columns_of_each) groups, and the
-/// limit that is returned is that tp must divide limit.number / unit. If this is no whole number,
-/// the limit is returned unchanged, and scale() throws an error.
+/// Adapts a limit of tp to fp8, which needs a multiple of 16 columns on each rank. `limit.number`
+/// counts groups of columns, such as heads, and tp must divide it. A group has `columns_of_each`
+/// columns, so each rank needs a multiple of `unit` = 16 / gcd(16, columns_of_each) groups. With
+/// fp8, tp must therefore divide limit.number / unit. If this is no whole number, the limit is
+/// returned unchanged, and scale() throws an error.
 mesh::Constraint aligned(mesh::Constraint limit, int columns_of_each) {
   const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
   if (unit == 1 || limit.number % unit != 0) return limit;

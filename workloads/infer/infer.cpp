@@ -65,8 +65,9 @@ Model small_model(const Model& real, const mesh::Shape& mesh) {
 
 constexpr std::size_t prefill_step = 0, decode_step = 1;
 
-/// The number of passes in a timed play, large enough that its beginning and end take little of its
-/// time. A prefill with several pipeline stages has one pass.
+/// The number of passes that are timed together (Case::most_times). It is so large that the
+/// beginning and the end take little of the measured time. If there are several pipeline stages, a
+/// prefill is timed in single passes instead.
 constexpr std::uint64_t passes = 16;
 
 Room room_of(const Setting& setting, std::uint64_t batch) {

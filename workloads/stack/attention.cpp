@@ -10,8 +10,9 @@ namespace {
 /// Returns the factor that scales the context (scores times values). With a softmax the factor is
 /// 1, since each row of its results adds up to 1. Without a softmax, an element of the context is a
 /// sum over the s positions of the sequence. Its variance would be s if keys and values were
-/// independent. All of them are products of inputs with the same weights, which adds s^2 / hidden.
-/// The factor makes the variance 1.
+/// independent. They are not: the key and the value of a position are made from the same input,
+/// with the same weights at all positions. This adds s^2 / hidden to the variance. The factor makes
+/// the variance 1.
 double context_scale(const Geometry& g) {
   const auto s = static_cast<double>(g.whole_sequence);
   return g.options.elementwise ? 1 : 1 / std::sqrt(s + s * s / static_cast<double>(g.hidden));

@@ -14,8 +14,8 @@
 
 namespace isoscale::workloads::stack {
 
-/// Converts an extent to the 32-bit type of op extents. It has been checked that all extents of a
-/// Geometry fit.
+/// Converts an extent to the 32-bit type of op extents. The value must be below 2^32: nothing here
+/// checks it, and its upper bits would be lost.
 inline std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 
 /// The layout of matrices in a slice: the first one begins at `offset`, its rows are `row_stride`
@@ -130,8 +130,9 @@ inline void pass_on(Builder& builder, StreamId stream, mesh::Axis axis, const Sl
                                               transfer(Direction::receive, -1, incoming)}});
 }
 
-/// The microbatch whose backward pass reads a buffer, which is kept for it as an activation; absent
-/// for an intermediate result, which is released earlier.
+/// Says for how long a buffer is needed. If there is a number, the buffer is an activation that is
+/// kept for the backward pass of this microbatch. Otherwise it is an intermediate result, which is
+/// released before.
 using KeptFor = std::optional<int>;
 
 /// The base of the classes that write the ops of one rank. It has the builder, the rank's sizes and

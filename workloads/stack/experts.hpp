@@ -16,8 +16,8 @@
 
 namespace isoscale::workloads::stack {
 
-// The experts of each token are drawn when a program is built. They depend only on seed, layer,
-// sample and position, so routing is the same on every mesh.
+// The experts of each token are drawn when a program is built. With the same options they depend
+// only on seed, layer, sample and position, so routing is the same on every mesh.
 
 /// Stands for an expert in a token's list of experts if that expert was full. The token is not sent
 /// to it ("dropped").
@@ -48,7 +48,9 @@ struct RouteStats {
   std::uint64_t routed = 0;   ///< tokens x topk
   std::uint64_t dropped = 0;  ///< those of `routed` whose expert was full
   std::uint64_t padded = 0;   ///< rows of zeros that are added as padding and multiplied too
-  double imbalance = 1;       ///< most rows of a rank in a layer, over the mean of ranks and layers
+  /// The most rows of a rank in a layer, over the mean of all ranks and layers. Ranks that differ
+  /// only along cp count as one.
+  double imbalance = 1;
 };
 /// Returns the effects of routing. `request` must have been scaled to its mesh.
 [[nodiscard]] RouteStats route_stats(const Request& request);
@@ -68,7 +70,8 @@ struct Dispatch {
   /// For each row of the experts' input, its index among the rows received; no_row for padding.
   /// Rows are sorted by expert. Empty if the rows received are already in this order.
   std::vector<std::uint32_t> arranged_from;
-  /// For each row received, its index in the experts' output; the inverse of arranged_from.
+  /// For each row received, its index in the experts' output; the inverse of arranged_from. Empty
+  /// if arranged_from is.
   std::vector<std::uint32_t> restored_from;
   /// The number of rows of each expert on this rank, with padding.
   std::vector<std::uint64_t> rows_of_expert;
@@ -107,7 +110,8 @@ class ExpertWriter : public OpWriter {
   [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient, const Later& later);
 
  private:
-  /// The data that forward keeps for backward. Buffers are no_buffer if no row was received.
+  /// The data that forward keeps for backward. Buffers are no_buffer if this rank's experts have no
+  /// rows, not even padding.
   struct State {
     Dispatch dispatch;
     BufferId input = no_buffer;  ///< [rows of the experts, h]
@@ -124,8 +128,8 @@ class ExpertWriter : public OpWriter {
   [[nodiscard]] std::uint64_t up_columns() const { return g_.up_parts * g_.ffn; }
 
   /// Multiplies the rows of this rank's tokens by `scale`, and sends each to the ranks of its
-  /// experts. Returns the rows that this rank's experts receive, sorted by expert. Does not release
-  /// `tokens`.
+  /// experts. Returns the rows that this rank's experts receive, sorted by expert; no_buffer if
+  /// there are none. Does not release `tokens`.
   [[nodiscard]] BufferId bring(const Dispatch& way, BufferId tokens, double scale,
                                KeptFor kept = std::nullopt);
   /// The reverse of bring(): sends rows back, and returns for each token the sum over its experts,
@@ -153,7 +157,7 @@ class ExpertWriter : public OpWriter {
   GradientDone gradient_done_;
   Routing routing_;
   std::map<std::pair<int, int>, State> kept_;  ///< by (layer, microbatch)
-  std::map<std::uint64_t, bool> begun_;  ///< offsets of gradients to which a row has contributed
+  std::map<std::uint64_t, bool> begun_;  ///< by offset of a gradient: a row has contributed to it
 };
 
 }  // namespace isoscale::workloads::stack

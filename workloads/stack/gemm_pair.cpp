@@ -82,9 +82,9 @@ BufferId LayerWriter::first_backward(const First& first, const Operand& d_out,
   const int layer = first.layer, microbatch = first.microbatch;
   const Linear& linear = first.linear;
   const BufferId in = first.in;
-  // Forward kept only this rank's rows, so all rows are gathered again: while the input gradient is
-  // computed or, if the weight gradient is put off, just before the weight gradient. If operands
-  // are cast, forward kept the cast copies of all rows.
+  // The weight gradient reads all rows of the input. If operands are cast, forward kept the cast
+  // copies of all rows. Otherwise forward kept only this rank's rows, and they are gathered again:
+  // here or, if the weight gradient is put off, just before it.
   const bool gathers_input = linear.operands == Operands::stored;
   std::optional<GatheredRows> all;
   if (gathers_input && !puts_off_) all = rows_.gather(in);
@@ -242,8 +242,8 @@ RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residua
 RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId residual,
                               Hiding hiding) {
   const std::uint64_t rows = g_.tokens / g_.chunks;
-  // If GEMMs can hide the communication, it is on a stream of its own. These are the GEMMs of other
-  // chunks or those that are written after this sum.
+  // The communication is on a stream of its own if there are GEMMs that can hide it: those of other
+  // chunks, or those that are written after this sum.
   const bool overlaps = g_.chunks > 1 || hiding == Hiding::possible;
   const StreamId stream = overlaps ? builder_.stream("tp") : StreamId{0};
   for (std::uint64_t first = 0; first < g_.tokens; first += rows) {

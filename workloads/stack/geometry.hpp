@@ -136,7 +136,7 @@ struct Types {
 /// fp8_accumulate selects.
 [[nodiscard]] Types types_of(Precision precision, Fp8Accumulate accumulate);
 
-// The functions below distribute the microbatches of a step over the replicas along dp.
+// The declarations below are about the replicas along dp and the microbatches that each one gets.
 
 /// The number of microbatches of each replica.
 struct Distribution {
@@ -157,15 +157,17 @@ struct Distribution {
 /// True if this replica receives its weights from the first replica and does not update them.
 [[nodiscard]] bool follows(const Geometry& geometry);
 
-/// Distributes `total` units in proportion to `weights`. Each replica gets the whole part of its
-/// exact share. The largest remainders (of equal ones, the first) get one more unit each. Then
-/// units are moved from the largest shares to those below `least`. `total` must be at least `least`
-/// times the number of replicas.
+/// Distributes `total` units over replicas in proportion to `weights`. Each replica first gets its
+/// exact share, rounded down. The units that are left go, one each, to the replicas that lost most
+/// by rounding; if two lost the same, the earlier one comes first. Then units are moved from the
+/// largest shares to those below `least`. `total` must be at least `least` times the number of
+/// replicas.
 [[nodiscard]] std::vector<int> distribute_by_weight(int total, const std::vector<double>& weights,
                                                     int least);
 
-/// Returns how the option `partition` distributes microbatches x dp over the replicas, in multiples
-/// of pp if the schedule needs that. Without measured speeds, "proportional" gives equal parts.
+/// Returns how the option `partition` distributes the step's microbatches, `microbatches` times dp
+/// in all, over the replicas. With schedule=interleaved on several stages, each replica gets a
+/// multiple of pp. Without measured speeds, "proportional" gives equal parts.
 [[nodiscard]] Distribution distribution_of(const Request& request);
 
 /// Throws base::UsageError, with the numbers and the nearest valid ones, if there are too few

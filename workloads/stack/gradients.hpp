@@ -36,13 +36,13 @@ struct GradientTarget {
   double beta = 0;
 };
 
-/// Sums the gradients of a stage over its replicas, bucket by bucket, while later backward passes
-/// run or after all of them. They are summed in the type in which gradients are accumulated, or in
-/// a narrow type. With compression, only the largest elements are sent, and the others are added to
-/// the gradients of the next step (error feedback). With zero=1 each rank gets only its part of the
-/// sum. With zero=2|3 a bucket has the whole gradients of one microbatch until it is complete; then
-/// each rank adds its part of the sum to its part for earlier microbatches. With strategy=funnel
-/// this class sums nothing.
+/// Sums the gradients of a stage over its replicas, bucket by bucket, while the rest of backward
+/// runs or after it. They are summed in the type in which gradients are accumulated, or in a narrow
+/// type. With compression, only the largest elements are sent, and the others are added to the
+/// gradients of the next step (error feedback). With zero=1 each rank gets only its part of the
+/// sum. With zero=2|3 the buckets of each microbatch are summed as soon as backward has filled
+/// them, and each rank adds its part of the result to that of earlier microbatches. With
+/// strategy=funnel this class sums nothing.
 class Gradients {
  public:
   /// With compression, allocates a buffer for gradients that have not been sent yet. It is cleared
@@ -91,10 +91,12 @@ class Gradients {
   BufferId unsent_ = no_buffer;  ///< gradients that were not sent yet; only with compression
   bool reduces_;
   StreamId stream_ = 0;
-  /// zero=2|3: whole buckets of a microbatch, of which one is written while others are sent, and
-  /// received parts
+  /// zero=2|3: `whole_` has buckets of one microbatch, of which backward fills one while others are
+  /// summed over ranks. `parts_` has this rank's parts of sums, before they are added to those of
+  /// earlier microbatches.
   Slots whole_, parts_;
-  std::map<std::pair<const Bucket*, int>, BufferId> open_;  ///< by bucket and microbatch
+  /// zero=2|3: the buffers that backward has begun to fill, by bucket and microbatch
+  std::map<std::pair<const Bucket*, int>, BufferId> open_;
 };
 
 /// One pass of a microbatch that reads the weights of a layer.
@@ -155,22 +157,22 @@ class Weights {
 
 /// Updates the weights, bucket by bucket. With zero=1|2 each rank updates its part of a bucket, and
 /// all ranks then gather the whole bucket, at once or at the beginning of the next step. With
-/// zero=3 each rank only updates its part. Offloaded states are copied to the device before the
-/// update and back after it, with the option `overlap` while another bucket is updated.
+/// zero=3 each rank only updates its part. Offloaded states are moved to the device before the
+/// update and back after it. If the option `overlap` is on, other buckets are updated meanwhile.
 class Updates {
  public:
   Updates(Builder& builder, const Parameters& parameters);
 
   /// Writes the ops with which a step begins. With gather=next_step, they gather the weights that
-  /// the previous step has updated, in the order in which forward reads them; the first op that
-  /// reads a bucket waits for its gather. Otherwise there are none.
+  /// the previous step has updated, in the order in which forward reads them. The first op that
+  /// reads a bucket waits until it has been gathered. Without gather=next_step, nothing is written.
   void begin();
   /// Writes all updates.
   void write();
 
  private:
-  /// The slices that an update reads and writes. Offloaded states and weights are copied to device
-  /// buffers (slots) for the update.
+  /// The slices that an update reads and writes. For the update, offloaded states and weights are
+  /// copied to device buffers (slots), unless they are in managed memory.
   struct Bundle {
     Update update{};
     Slice whole_weight{};  ///< the whole bucket; the update's weight is this rank's part

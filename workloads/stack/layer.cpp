@@ -187,7 +187,8 @@ void LayerWriter::forget(int layer, int microbatch) { kept_.erase({layer, microb
 
 void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved) {
   const bool gated = g_.up_parts > 1;
-  // If `inner` is gathered over tp, the gathered copy is kept instead.
+  // The activation's output is kept here, unless it is gathered over tp. In that case the gathered
+  // copy is kept.
   const KeptFor inner_for = kept_if(saved.inner && !g_.gathers(), microbatch);
   const bool keeps_up = g_.options.elementwise ? saved.states : !gated && saved.inner;
   state.up = new_buffer(g_.tokens * g_.up_parts * g_.ffn, kept_if(keeps_up, microbatch));

@@ -38,8 +38,8 @@ struct Saved {
 /// Says whether the input gradient of the first GEMM of a pair is computed before or after its
 /// weight gradient. first: the weight gradient can hide an all-reduce of the input gradient. last:
 /// the input gradient is the last result of the backward pass. The QKV GEMM of the first layer of a
-/// stage, whose input gradient is sent to the previous stage when the pass ends, uses `last` unless
-/// async_reduce is on. All other GEMMs use `first`.
+/// virtual stage uses `last` unless async_reduce is on, since its input gradient is sent only when
+/// the pass ends. The first GEMMs of all other pairs use `first`.
 enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:
@@ -72,7 +72,7 @@ class LayerWriter : public OpWriter {
   /// Says whether the gradient that is passed to backward() is released after its last use.
   enum class Ownership : std::uint8_t { released, kept };
   /// Computes dX from dZ [shard_tokens, h], in a new buffer, and the weight gradients unless they
-  /// are put off. Releases the buffers that forward kept after their last use, except X.
+  /// are put off. The buffers that forward kept are released after their last use, except X.
   [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient,
                                   Ownership gradient_ownership, InputGradient order);
   [[nodiscard]] BufferId input_of(int layer, int microbatch) const;

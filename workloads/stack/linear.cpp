@@ -29,8 +29,8 @@ void require_fp8_extents(const Geometry& g) {
   require(g.context, "heads x head_size on a rank", smaller_tp);
   require(g.qkv, "(heads + 2 x kv_heads) x head_size on a rank", smaller_tp);
   if (g.gathers()) require(g.hidden / tp, "hidden on a rank", "a smaller tp, or tp_output=reduce");
-  // Rows that travel in parts are multiplied part by part. Other checks refuse parts of unlike
-  // size.
+  // Rows that are sent in parts are multiplied part by part, so each part must have a multiple too.
+  // If the parts would differ in size, require_tensor() throws an error.
   if (g.ring && g.tokens % tp == 0) {
     require(g.shard_tokens,
             fmt::format("sequence x microbatch / tp = {} x {} / {}", g.sequence, g.microbatch, tp),
@@ -46,7 +46,7 @@ void require_fp8_extents(const Geometry& g) {
 
 namespace {
 
-/// Returns some rows of an operand, which has all of them. An activation has `columns` columns.
+/// Returns the rows `rows` of an activation that has all of them and `columns` columns.
 Operand part_of(const Operand& whole, const RowRange& rows, std::uint64_t columns) {
   Operand part = whole;
   part.rows = rows;

@@ -35,7 +35,7 @@ struct Linear {
   Operands operands = Operands::stored;
 };
 
-/// Says whether forward keeps the copy of a linear layer's input that backward reads.
+/// Says whether forward keeps the cast copy of a linear layer's input that backward reads.
 enum class InputCopy : std::uint8_t { kept, dropped };
 
 /// The addend of a product: beta * c.
@@ -53,7 +53,7 @@ struct RowRange {
 /// transpose the plain one while they read it.
 struct Operand {
   Matrix plain{}, transposed{};
-  BufferId descale = no_buffer;  ///< of a cast operand, which has one scale
+  BufferId descale = no_buffer;  ///< factor that undoes the scale of a cast operand
   RowRange rows{};
 };
 
@@ -65,8 +65,8 @@ struct Operand {
 /// blocks are cast block by block, each with a scale of its own, so that a block is multiplied
 /// while the next one arrives. cuBLASLt multiplies fp8 only when both operands are contiguous along
 /// k, so every operand that two GEMMs read is written twice, plain and transposed:
-///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
-/// where the operands in brackets are stored transposed, and the GEMM does the outer transpose. A
+///   Y = X * (W')^T,   dX = dY * W^T,   dW = X' * (dY')^T,
+/// where ' marks the transposed copy, and ^T a transpose that the GEMM does while it reads. A
 /// weight that stays on the device is cast once a step. A weight that is fetched for each use
 /// (zero=3, offload=weights) is cast just before the first GEMM of a pass, and only into the copy
 /// that the GEMMs of this pass read. Backward reads only the transposed copy of X, so only that
@@ -75,26 +75,26 @@ class LinearWriter : public OpWriter {
  public:
   using OpWriter::OpWriter;
 
-  /// Writes the rows `rows` of Y, which are the matrix `y`; the addend has the same rows. All rows
-  /// of `x`, of which `rows` are some, are cast together, and the calls for them must follow one
-  /// another, as must those for all rows of a pass.
+  /// Computes the rows `rows` of Y. `y` and the addend have only these rows; `x` may have others
+  /// too. If operands are cast, the first call for an `x` casts all its rows together, so the calls
+  /// for the rows of one `x` must follow one another. So must the calls for all rows of a pass.
   void forward(const Linear& linear, int microbatch, const Operand& x, const RowRange& rows,
                const Matrix& y, const Addend& addend, InputCopy input_copy = InputCopy::kept);
   /// Makes the copy of the input that backward reads, by casting `x` again. It is for inputs whose
   /// copy forward() did not keep (InputCopy::dropped). Does nothing if operands are not cast, since
   /// backward then reads x itself.
   void keep_input(const Linear& linear, int microbatch, const Operand& x);
-  /// Returns rows of dY in the form in which input_gradient() and weight_gradient() read them. It
-  /// must be released after them.
+  /// Returns rows of dY in the form in which input_gradient() and weight_gradient() read them. When
+  /// both have been called, the caller must release() the result.
   [[nodiscard]] Operand gradient(const Linear& linear, const Operand& dy);
   void release(const Operand& gradient);
   /// Writes the rows `rows` of dX = gain * dY * W^T + addend, which are the matrix `dx`. The calls
   /// for all rows of a pass must follow one another.
   void input_gradient(const Linear& linear, const Operand& dy, const RowRange& rows,
                       const Matrix& dx, const Addend& addend);
-  /// Writes dW = gain * X^T * dY + gradient_beta * dW, as a sum over blocks of rows if one of both
-  /// activations has several. At most one may have. If forward has cast X, `x` is not read and may
-  /// have been released.
+  /// Writes dW = gain * X^T * dY + gradient_beta * dW. If X or dY is given in several blocks of
+  /// rows, dW is a sum over these blocks; the other one must be a single block. If forward has cast
+  /// X, `x` is not read and may have been released.
   void weight_gradient(const Linear& linear, int microbatch, const std::vector<Operand>& x,
                        const std::vector<Operand>& dy);
 
@@ -125,7 +125,7 @@ class LinearWriter : public OpWriter {
   void release(const Matrix& copy);
 
   std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by Linear::place
-  Shared moving_weight_;                      ///< for the pass that is being written
+  Shared moving_weight_;                      ///< fetched weight of the pass that is being written
   Shared input_;                              ///< rows of X for which forward() is being called
   /// Blocks of rows of X, by Linear::place and microbatch.
   std::map<std::pair<std::uint64_t, int>, std::vector<Operand>> inputs_;
@@ -167,7 +167,7 @@ class TensorRows : public OpWriter {
   using OpWriter::OpWriter;
 
   /// Gathers all rows from the [shard_tokens, hidden] of each rank; without sequence parallelism
-  /// every rank has them. The result refers to `shard`, which must not be released before it.
+  /// every rank has them. The result may refer to `shard`, which must not be released before it.
   [[nodiscard]] GatheredRows gather(BufferId shard);
   void release(const GatheredRows& rows);
 
@@ -204,8 +204,9 @@ class TensorRows : public OpWriter {
 /// ring of ranks while GEMMs use the blocks that have arrived (Liu et al., arXiv 2310.01889). A
 /// block has the keys, or the values, of one rank, [s][sample][head][d]. Block i on rank r comes
 /// from rank r - i, so that all ranks can share one program. A row of scores has all blocks side by
-/// side, [block] [s], so that ops on whole rows find them contiguous; no sum depends on their
-/// order. Without cp there is one block, which is read from QKV without a copy.
+/// side, [block] [s], so that ops on whole rows find them contiguous. The order of the blocks may
+/// differ between ranks, since sums over a row do not depend on it. Without cp there is one block,
+/// which is read from QKV without a copy.
 ///
 /// A batch of products covers all pairs of sample and key-value head, with one stride. The `j`-th
 /// query heads of all key-value heads form one batch.

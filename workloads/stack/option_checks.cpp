@@ -237,7 +237,7 @@ void require_data(const Request& scaled) {
 void shrink_data_options(Request& twin) {
   const TrainingOptions options = options_of(twin);
   if (options.compression != Compression::topk) return;
-  constexpr long long small_block = 100;  // divides no tensor's size, so last blocks are shorter
+  constexpr long long small_block = 100;  // seldom divides a bucket, so last blocks are shorter
   twin.options["compression_block"] =
       std::to_string(std::min(options.compression_block, small_block));
   twin.options["compression_ratio"] = "100";

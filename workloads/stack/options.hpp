@@ -112,7 +112,7 @@ struct TrainingOptions {
   Fp8Accumulate fp8_accumulate{};
   long long experts = 0;
   std::uint32_t topk = 1;
-  double capacity = 0;  ///< most tokens of an expert, over its even share; 0 = no limit
+  double capacity = 0;  ///< limit on an expert's tokens, in multiples of an even share; 0 = none
   double skew = 0;
   ExpertBatch expert_batch{};
   ExpertPlacement expert_placement{};
@@ -143,8 +143,8 @@ template <auto member>
       "by-pass, fast forward and split in gradients, as Transformer Engine does");
 }
 
-// The functions below check combinations of options. Those called require_... throw
-// base::UsageError, with the numbers and the nearest values that work.
+// The functions below check or change combinations of options, up to small_experts(). Those called
+// require_... throw base::UsageError, with the numbers and the nearest values that work.
 
 /// Completes the options of a request on its mesh. With strategy=funnel, which overlaps nothing, it
 /// sets `overlap` to off unless the user gave it.
@@ -154,15 +154,14 @@ void complete_data_options(Request& scaled);
 void require_data(const Request& scaled);
 /// Adapts top-k compression of gradients to a twin (a small version of a request, used in
 /// verification). A compression block gets at most 100 elements, since the twin's tensors are
-/// small, and all elements of a block are sent, so that the twin has the same result as a single
-/// rank.
+/// small. All elements of a block are sent, so that the twin has the same result as a single rank.
 void shrink_data_options(Request& twin);
 /// Removes the options about replicas from the request of the single rank with which verification
 /// compares a twin.
 void forget_data_options(Request& one);
 
-/// Throws base::UsageError if options about tensor parallelism exclude each other, or if tp or
-/// chunks do not divide the rows of a rank.
+/// Throws base::UsageError if options about tensor parallelism exclude each other, if cp does not
+/// divide the sequence, or if tp or chunks do not divide the rows of a rank.
 void require_tensor(const Request& scaled);
 
 /// Throws base::UsageError if options about where weights, gradients and optimizer states are kept

@@ -58,8 +58,8 @@ Parameter parameter(const Geometry& g, int layer, Tensor tensor, std::string_vie
   return second(named("down"), g, g.ffn);
 }
 
-/// Adds the matrices of a layer's experts on this rank: first one tensor of all experts, then the
-/// other.
+/// Adds the matrices of a layer's experts on this rank: first the down matrices of all experts,
+/// then their up matrices.
 void add_experts(const Geometry& g, int layer, std::vector<Parameter>& result) {
   for (const Tensor tensor : {Tensor::down, Tensor::up}) {
     for (int e = 0; e < g.local_experts; ++e) {

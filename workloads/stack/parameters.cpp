@@ -14,8 +14,8 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// Returns the learning rate of timed steps, of which there may be many thousands. The loss is the
-/// sum of squares of all `hidden` outputs of a token. If the rate did not fall with `hidden`,
+/// Returns the learning rate of timed steps, of which there may be many thousands. The loss is half
+/// the sum of squares of all `hidden` outputs of a token. If the rate did not fall with `hidden`,
 /// descent would overshoot, and weights would grow to infinity. f32 masters can still represent
 /// such small updates.
 double timed_rate(const Model& model) { return 1e-3 / model.hidden; }

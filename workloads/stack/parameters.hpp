@@ -17,8 +17,9 @@
 
 namespace isoscale::workloads::stack {
 
-/// Says how a rank keeps its weights, gradients and optimizer states, as given by the options zero,
-/// reduce_bucket, gather_bucket, prefetch, reduces_in_flight, offload and offload_memory.
+/// Says how a rank keeps its weights, gradients and optimizer states, and when it sends them. It
+/// follows from the options zero, bucket, reduce_bucket, gather_bucket, gather, prefetch,
+/// reduces_in_flight, offload, offload_memory and overlap.
 ///
 /// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5): 1 shards masters
 /// and moments, 2 gradients too, 3 weights too. They are sharded over the ranks along dp. In a mesh
@@ -29,7 +30,7 @@ struct StatePlan {
   int zero = 0;
   mesh::Axis axis = mesh::Axis::dp;  ///< the axis along which states are sharded
   std::uint64_t shards = 1;          ///< the extent of this axis if something is sharded, else 1
-  std::uint64_t bucket_bytes = 0;    ///< least number of bytes that are sent at once
+  std::uint64_t bucket_bytes = 0;    ///< a bucket ends once it has at least this many bytes
   std::uint64_t element = 0;  ///< bytes of an element: of a gradient, or with zero=3 of a weight
   std::size_t prefetch = 0;   ///< buckets or layers of weights that are fetched ahead
   /// zero=2|3: buckets of gradients that are reduced while backward writes another one
@@ -75,8 +76,9 @@ struct Parameter {
   std::uint64_t fan_in = 0;  ///< inputs that each output of the matrix sums
   bool of_expert = false;    ///< differs along ep, so its gradient is not summed over ep
   /// Verification compares named tensors (program::Observable) of a run with those that one rank
-  /// computes in f64, relative to the largest element. `observed_in` names the tensor that has this
-  /// parameter, and `observed_base` is its offset there; "" if the parameter is its own tensor.
+  /// computes in f64, relative to the largest element. If this parameter is only a part of such a
+  /// tensor, `observed_in` names the tensor, and `observed_base` is the parameter's offset in it.
+  /// Otherwise `observed_in` is "".
   /// The same matrix of all experts of a layer is one tensor: a single expert may get no token, and
   /// a change of its weights that is all zeros has no relative difference.
   std::string observed_in{};
@@ -97,8 +99,8 @@ struct Bucket {
 /// gradients. The parameters of experts come after all others.
 [[nodiscard]] std::vector<Parameter> parameters_of(const Geometry& geometry);
 /// Returns the buckets of some parameters. A bucket ends with the parameter that fills it to at
-/// least `bucket` bytes, or with the last parameter before those of experts begin; each element
-/// counts `element` bytes.
+/// least `bucket` bytes, where each element counts `element` bytes. A bucket also ends before the
+/// first parameter of an expert, and with the last parameter of all.
 [[nodiscard]] std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters,
                                              std::uint64_t bucket, std::uint64_t element);
 
@@ -120,7 +122,7 @@ struct States {
   BufferId gradients = no_buffer;
   BufferId masters = no_buffer;
   BufferId moment1 = no_buffer, moment2 = no_buffer;
-  BufferId powers = no_buffer;
+  BufferId powers = no_buffer;  ///< Adam: for each bucket, beta1^t and beta2^t after t steps
 };
 
 /// The weights, gradients, master weights and optimizer states of a stage, in flat buffers with the
@@ -133,8 +135,8 @@ class Parameters {
 
   /// Stands for the output projection where a layer number is expected.
   static constexpr int vocabulary = -1;
-  /// These functions return a slice of the buffer of all weights, or of all gradients, of a stage:
-  /// the slice of a layer's tensor, or of that tensor in expert number `expert` on this rank. If
+  /// These functions return the slice of a layer's tensor in the flat buffer of weights or of
+  /// gradients. If the tensor belongs to experts, `expert` is the expert's number on this rank. If
   /// the buffer is sharded, the slice has no_buffer, and its offset only identifies the parameter.
   [[nodiscard]] Slice weight(int layer_of_stage, Tensor tensor, int expert = 0) const;
   [[nodiscard]] Slice gradient(int layer_of_stage, Tensor tensor, int expert = 0) const;
@@ -160,9 +162,9 @@ class Parameters {
   /// Returns this rank's part of a bucket in `buffer`, one of the flat buffers. If the buffer is
   /// not sharded, the part is the whole bucket.
   [[nodiscard]] Slice part(BufferId buffer, const Bucket& bucket) const;
-  /// Returns the update op of bucket number `bucket`, without the slices that it reads and writes.
-  /// The op divides gradients, which are sums over all tokens of the batch, by the number of
-  /// tokens.
+  /// Returns the update op of bucket number `bucket`. Only its slice `powers` is set; the caller
+  /// adds those of weights, gradients, masters and moments. The op divides gradients, which are
+  /// sums over all tokens of the batch, by the number of tokens.
   [[nodiscard]] Update update(std::size_t bucket) const;
   /// Marks gradients and weights as data that verification compares (observables). Sharded ones are
   /// gathered first.
@@ -175,8 +177,9 @@ class Parameters {
   }
   void allocate(Builder& builder, const Types& types, const Request& request);
   void fill(Builder& builder, std::uint64_t seed) const;
-  /// Writes the initial values of the parameters in the range `of`, and zeros into its padding, to
-  /// the buffer `into`, whose first element is element `base` of the flat buffers.
+  /// Writes the initial values of the parameters in the range `of` to the buffer `into`, and zeros
+  /// to the padding in this range. The first element of `into` stands for element `base` of the
+  /// flat buffers.
   void draw(Builder& builder, std::uint64_t seed, BufferId into, std::uint64_t base,
             Range of) const;
   /// Writes the initial values of each bucket to `scratch`, and copies this rank's part of them to
@@ -195,8 +198,9 @@ class Parameters {
   std::vector<Bucket> buckets_;
   StatePlan plan_;
   States states_;
-  /// The whole gradients and weights on each rank; only allocated if states are sharded and the
-  /// program is verified.
+  /// The whole gradients and weights on each rank. They are allocated only if states are sharded
+  /// and the program is verified. The weights are left out if States::weights has them whole, there
+  /// are no masters, and each step gathers them at its end.
   BufferId observed_gradients_ = no_buffer;
   BufferId observed_weights_ = no_buffer;
 };
@@ -204,9 +208,9 @@ class Parameters {
 /// Returns the update op of programs that are verified, without its slices. Its rate changes the
 /// largest weights by a few percent. Such a change is far above the rounding of f32 masters, but so
 /// small that the second step does not amplify the rounding of the first. The rate grows with the
-/// number of layers of the model because gradients scale with the residual gain, 0.5 / layers. Adam
-/// divides by sqrt(v) + epsilon, with an epsilon far above any gradient. With a small epsilon the
-/// update for a gradient near 0 would depend only on its sign, and thus on rounding.
+/// number of layers of the model, up to 100, because gradients scale with the residual gain, 0.5 /
+/// layers. Adam divides by sqrt(v) + epsilon, with an epsilon far above any gradient. With a small
+/// epsilon the update for a gradient near 0 would depend only on its sign, and thus on rounding.
 [[nodiscard]] Update verified_update(program::Optimizer optimizer, int layers);
 
 /// Returns the key from which a tensor's values are drawn. It depends on the run's seed and the

@@ -57,8 +57,8 @@ struct PassTimes {
 inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b", "interleaved",
                                                                 "zb-h1"};
 
-/// Returns the actions of a stage, in order. Each pass of a chunk takes microbatches in their
-/// order. Only an interleaved schedule has several chunks.
+/// Returns the actions of a stage, in order. Actions of the same chunk and the same kind of pass
+/// take the microbatches in ascending order. Only an interleaved schedule has several chunks.
 [[nodiscard]] std::vector<Action> actions_of(const Pipeline& pipeline, int stage);
 /// Returns the idle time of each stage in a step, in the unit of `times`. The step lasts from the
 /// first start to the last end of any stage. The result assumes that stages have equal work, that
@@ -86,24 +86,26 @@ using StageStep = std::variant<Action, HandOver>;
 /// Returns the actions and the messages of a stage, in order. A stage receives a message just
 /// before the action that reads it. The order on all stages follows from one simulated clock, so
 /// that stages never wait for each other in a circle, whether streams run concurrently or one op
-/// after another. On this clock a forward pass through n layers takes n units of time (1 without
-/// layers, so that a result is sent after it was received), and so does each half of a backward
-/// pass.
+/// after another. On this clock a forward pass through n layers takes n units of time, and so does
+/// each half of a backward pass. A virtual stage without layers takes 1 unit, so that it sends an
+/// activation later than it received it.
 [[nodiscard]] std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage);
 
 /// Returns the pipeline of a request. With a single stage it has one chunk and no messages.
 [[nodiscard]] Pipeline pipeline_of(const Request& request);
 
-/// Returns the numbers that pp must divide: the number of layers, if stages must be equal.
+/// Returns the number of layers, which pp must divide, if stages must be equal; otherwise an empty
+/// list.
 [[nodiscard]] std::vector<mesh::Constraint> pipeline_limits(const Request& base);
 /// Throws base::UsageError, with the numbers and the nearest ones that work, if the schedule does
 /// not fit the number of microbatches, if the number of stages does not fit the number of layers,
 /// or if handover=scattered cannot divide the rows of an activation by tp.
 void require_pipeline(const Request& scaled);
 
-/// These functions return the option stage_layers of a twin (the small version of a request for
-/// verification), and its number of layers. A stage has at most two layers, and none if the real
-/// stage has none. The twin's stages are uneven if the real stages are.
+/// small_stage_layers() returns the option stage_layers of a twin (the small version of a request
+/// for verification), small_layers() the twin's number of layers. A stage of the twin has at most
+/// two layers, and none if the real stage has none. The twin's stages are uneven if the real ones
+/// are.
 [[nodiscard]] std::string small_stage_layers(const Request& request);
 [[nodiscard]] int small_layers(const Request& request);
 

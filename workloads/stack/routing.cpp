@@ -25,7 +25,7 @@ class Draws {
   std::uint64_t word() { return program::scatter_bits(word_ += 0x9e3779b97f4a7c15ULL); }
   /// Returns a uniform number of at least 0 and below 1.
   double fraction() { return static_cast<double>(word() >> 11U) * 0x1p-53; }
-  /// Returns a uniform number in 0 ... count - 1, with an error of the probabilities of at most
+  /// Returns a uniform number in 0 ... count - 1. The relative error of each probability is at most
   /// count / 2^32.
   std::uint64_t below(std::uint64_t count) { return ((word() >> 32U) * count) >> 32U; }
 

@@ -183,8 +183,8 @@ class StageWriter {
       });
     }
     if (!is_first(action)) {
-      // If the last stage has no layers, it sends the model's output itself as the gradient. The
-      // output is kept if verification reads it.
+      // A last virtual stage with neither layers nor the vocabulary sends the model's output itself
+      // as the gradient. The output is kept if verification reads it.
       const bool is_kept = ownership == LayerWriter::Ownership::kept;
       return hand_overs_.leave(action, gradient, is_kept ? Sent::kept : Sent::released);
     }

@@ -44,8 +44,8 @@ Inputs::Inputs(Builder& builder, const Geometry& geometry, const Types& types,
                            .space = g_.options.input,
                            .role = Role::input,
                            .count = source_count()};
-    // Training software keeps only the numbers of all tokens (i64), and makes rows of `hidden`
-    // elements from them when a microbatch begins. So only microbatches in flight have rows.
+    // Training software keeps only the ids of all tokens (i64), and makes rows of `hidden` elements
+    // from them when a microbatch begins. So only microbatches in flight have rows.
     const bool has_rows = buffer.space == Space::device && microbatch < in_flight;
     if (g_.trainer != Trainer::none && !has_rows) {
       buffer.modelled_bytes = buffer.count / g_.hidden * program::element_size(DType::i64);

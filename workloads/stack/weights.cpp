@@ -46,8 +46,9 @@ std::vector<WeightUse> weight_uses(const Geometry& g) {
   return uses;
 }
 
-/// The number of buckets on the device at a time: one is updated while the next one is fetched. It
-/// sizes the slots of weights and those of the optimizer states (masters and moments).
+/// The number of buckets whose offloaded data is on the device at a time: one is updated while the
+/// next one is fetched. It sizes the slots of weights and those of the optimizer states (masters
+/// and moments).
 constexpr std::size_t buckets_at_once = 2;
 
 struct State {

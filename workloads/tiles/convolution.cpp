@@ -114,7 +114,7 @@ void Convolution::add_taps(const Region& region, BufferId in, const Slice& kerne
 
 void Convolution::kernel_gradient(BufferId in, BufferId d_out, const Slice& d_kernel) const {
   const std::uint64_t square = g_.channels * g_.channels;
-  const std::uint64_t rows = g_.span() / g_.channels;  // pixels of all samples
+  const std::uint64_t rows = g_.span() / g_.channels;  // pixels of all samples, with halo columns
   const auto flat = [&](BufferId tile, std::uint64_t row, std::uint64_t column,
                         std::uint64_t times) {
     return stack::matrix(builder_.whole(tile), {.rows = rows,

@@ -172,7 +172,8 @@ Request twin(const Request& request) {
   const Geometry real{request, {}};
   Request small = request;
   small.keep = Keep::observables;
-  // A small tile has a rim on both sides and an interior in between, if the real tile has one.
+  // A tile of the twin is large enough for a rim on both sides and an interior in between, unless
+  // the real tile is smaller.
   const std::uint64_t least = 2 * real.halo + 2;
   small.growth = 1;
   small.options["image"] = image_text(
@@ -184,8 +185,8 @@ Request twin(const Request& request) {
   small.options["channels"] = std::to_string(std::min<std::uint64_t>(real.channels, 8));
   const int layers = std::min(real.layers, 4);
   small.options["layers"] = std::to_string(layers);
-  // The twin (this small request) has about as many buckets as the real one, but at least two and
-  // at most one for each layer.
+  // The twin (this small request) has about as many buckets as the real request, but at most one
+  // for each layer, and at least two if it has several layers.
   const std::uint64_t element =
       program::element_size(stack::types_of(request.precision).accumulate);
   const std::size_t buckets =

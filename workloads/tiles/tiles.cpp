@@ -298,7 +298,7 @@ class Writer {
   /// The input of each layer and the output of the last one, each with its halo. They are kept
   /// from step to step, so that zeros outside a fixed boundary need to be written only once. When
   /// a layer's kernel gradient has been computed, backward overwrites the layer's input with the
-  /// gradient of that input.
+  /// gradient of that input. Only the input of the first layer, the images, is never overwritten.
   std::vector<BufferId> tiles_;
 };
 
