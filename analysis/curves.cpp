@@ -50,9 +50,10 @@ std::string microbatch_text(const PointReport& point) {
   return size.empty() ? "" : "microbatch=" + size;
 }
 
-/// Returns sqrt(ln(of_point)^2 + ln(of_baseline)^2), one half-width of a ratio's interval as a
-/// logarithm (see add_losses). Each argument is upper bound / median or median / lower bound of one
-/// of two independent times; values below 1 count as 1.
+/// Returns sqrt(ln(of_point)^2 + ln(of_baseline)^2), one half-width of the interval of a speed-up
+/// as a logarithm (see add_losses). Each argument is the ratio upper bound / median or median /
+/// lower bound of a step time: that of the point, and that of the baseline. Ratios below 1 count as
+/// 1.
 double in_quadrature(double of_point, double of_baseline) {
   return std::hypot(std::max(0.0, std::log(of_point)), std::max(0.0, std::log(of_baseline)));
 }

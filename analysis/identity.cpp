@@ -81,7 +81,7 @@ Texts numbers_on_one_rank(const PointData& point) {
   return numbers;
 }
 
-/// The texts that all points of a curve share. Experiments are of one family if all of these are
+/// A text that all points of a curve share. Experiments are of one family if all such texts are
 /// equal.
 struct FamilyField {
   std::string_view name;

@@ -22,10 +22,10 @@ using results::UnlikeField;
 /// The facts that all points of a curve have in common. The seed is not part of an experiment.
 struct Experiment {
   std::string workload, model, dtype, scaling, placement;
-  /// The options of the workload (see full_options), without those that scaling itself changes.
-  /// Strong scaling changes microbatch and microbatches, which are left out. Weak scaling changes
-  /// batch, which is left out, and experts, which is divided by ep. For a skipped point, all four
-  /// are left out, since the point may have been skipped before their values were known.
+  /// The options of the workload (see full_options), without the effect of scaling. Under strong
+  /// scaling, microbatch and microbatches are left out. Under weak scaling, batch is left out, and
+  /// the number of experts is divided by ep. For a skipped point, all four are left out, since the
+  /// point may have been skipped before their values were known.
   std::map<std::string, std::string> options;
   /// The sizes of the model ("layers", "heads"). Weak scaling multiplies some of them by axes of
   /// the mesh; they are divided by these axes here, so that they are the same at all rank counts.
@@ -48,13 +48,13 @@ struct Experiment {
 
 /// Returns the fields in which two experiments differ: workload, model, dtype, scaling, placement,
 /// sizes of the model ("model layers"), options ("option overlap") and settings ("setting fill").
-/// Sizes or batches that one experiment does not know are not differences.
+/// Sizes, and options that scaling itself changes, are compared only if both experiments have them.
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const Experiment& here,
                                                      const Experiment& there);
 /// Returns the fields in which two points of one experiment with the same number of ranks differ:
 /// mesh, work, options, injected faults, and labels that say that times do not show the machine's
-/// own speed. The number of nodes is not among them: comparisons allow it to differ, and code that
-/// joins launches checks it separately.
+/// own speed. The number of nodes is not compared: comparisons of machines allow it to differ, and
+/// code that joins launches checks it separately.
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const results::PointData& here,
                                                      const results::PointData& there);
 /// Returns the fields as text, "CPU: A here, B there; MPI: ..."; "" if there are none.
@@ -75,8 +75,8 @@ struct Experiment {
 
 /// Returns the settings of a launch that apply to all its points and affect their times, as text by
 /// name: fill, graph, gemm_algorithms, blas_threads, host_streams. A setting that the configuration
-/// does not contain has its default value. If the configuration cannot be read, the result has at
-/// most graph=on, for a launch that used CUDA graphs.
+/// does not contain has its default value. If the configuration cannot be read, the result has only
+/// graph=on for a launch that used CUDA graphs, and is empty otherwise.
 [[nodiscard]] std::map<std::string, std::string> settings_of(const results::RunData& run);
 
 /// The hardware and software that a launch ran on, by name: the entries that

@@ -144,7 +144,8 @@ PointReport report_point(const results::RunData& run, const PointData& point,
     }
   }
   add_breakdown(report, run, calibration);
-  // If there are too few steps for an interval, an overhead of a few percent has no meaning.
+  // If neither the step time nor the overhead has an interval, the overhead may be mere noise, so
+  // it is left out.
   const auto overhead = instrumentation_overhead(step_blocks(point));
   const bool enough = report.step_time && report.step_time->lower;
   if (enough || (overhead && overhead->lower)) report.instrumentation_overhead = overhead;

@@ -68,8 +68,8 @@ struct PointReport {
   devices::DeviceState devices;  ///< during the measured loop; empty if not sampled
   std::optional<microbench::BenchReport> bench;  ///< only for micro-benchmarks (no step times)
   efficiency::Causes causes;                     ///< why the point is not faster
-  /// The stored labels of the point, and two that the analysis adds: "few-steps" if too few steps
-  /// count for an interval, "not-closed" if the breakdown leaves too much time unexplained.
+  /// The stored labels of the point, and two that the analysis adds: "few-steps" if there are too
+  /// few steps for an interval, "not-closed" if the breakdown leaves too much time unexplained.
   std::vector<std::string> labels;
   std::size_t steps = 0;  ///< number of steps that `step_time` is from, over all launches
   /// For a point over several launches: the number (from 1) of the launch that its breakdown and
@@ -98,8 +98,8 @@ struct RunReport {
 
 struct ReportOptions {
   std::optional<int> baseline{};  ///< rank count; absent: baseline_ranks() chooses it
-  /// If true, the baseline is the first point that fills one whole node, which means that it uses
-  /// all ranks that its launch has on the node.
+  /// If true, only a point that fills one whole node may be the baseline. It fills the node if it
+  /// uses all ranks that its launch has on the node.
   bool whole_node = false;
   /// True if points with wrong results get throughput too; reports that show such points mark them.
   bool rates_of_wrong = false;
@@ -115,8 +115,8 @@ struct ReportOptions {
 
 /// Makes a report from the summary of a run, which has less data than the run. Its points have the
 /// median of their step times, throughput, speed-up and efficiency relative to their baseline, and
-/// labels. Micro-benchmarks have only their data. A whole node cannot be the baseline, since a
-/// summary does not say which node each rank is on. `summary` must outlive the report.
+/// labels. Micro-benchmarks have only their data and labels. A whole node cannot be the baseline,
+/// since a summary does not say which node each rank is on. `summary` must outlive the report.
 [[nodiscard]] RunReport summarise(const results::RunSummary& summary, std::string file,
                                   const ReportOptions& options);
 

@@ -122,7 +122,7 @@ void thin_out(LaneSet& set, std::size_t most) {
     for (Lane& lane : set.lanes) lane.spans = merged(lane.spans, alike, tolerance, enough);
   };
   merge(Alike::same_kind, pixel, set.length);
-  // In pixels. Longer merged spans of several kinds would hide too much.
+  // This width is in pixels. Longer merged spans of several kinds would hide too much.
   constexpr std::int64_t widest = 64;
   for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
     merge(Alike::any_kind, pixel * width, pixel * width);

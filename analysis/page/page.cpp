@@ -64,8 +64,8 @@ void thin_curves(Json& prediction, PageNotes& notes) {
   for (Json& curve : what_if) thin(curve["points"], most);
 }
 
-/// Describes the metrics that the page shows. `output` is in_page or in_compare, whose metrics
-/// (document.hpp) the page lists.
+/// Describes the metrics that the page shows, by table and key. `output` is in_page or in_compare;
+/// described() marks the metrics of points that belong to this output as `shown`.
 Json metrics_json(unsigned output) {
   Json parts = Json::object();
   for (const render::Category& part : render::categories()) {

@@ -89,10 +89,10 @@ inline constexpr std::size_t longest_text = 2000;
 void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 
 /// Returns a list of kinds of ranks, each with the keys ranks ("0-63"), count, hosts (the first
-/// eight), more_hosts, text and number (objects of facts). Ranks are of one kind if they differ
-/// only in facts that are specific to a rank. These are facts such as the UUID of a GPU, and facts
-/// in which all ranks of each host differ, if some host has several ranks. `ranks` is system.ranks
-/// of report_json().
+/// eight), more_hosts (the number of the others), text and number (objects of facts). Ranks are of
+/// one kind if they differ only in facts that are specific to a rank. Some facts always are, such
+/// as the UUID of a GPU. Any other fact is specific if no two ranks of one host have the same value
+/// of it, and if at least one host has several ranks. `ranks` is system.ranks of report_json().
 [[nodiscard]] nlohmann::ordered_json kinds_of_ranks(const nlohmann::ordered_json& ranks);
 
 /// Cuts texts and keys to longest_text characters; `notes` says how many were cut.

@@ -31,10 +31,10 @@ struct DetailLimits {
   std::size_t samples = 200;  ///< values of a device's line
 };
 
-/// Returns limits with which the data for a point's charts takes at most about `bytes`. By generous
-/// estimates of the size of an entry, the timeline gets three eighths of them, ranks three eighths
-/// (a quarter for rows, an eighth for cells), devices a quarter and steps an eighth. A few entries
-/// of each always remain, which take up to 64 kB.
+/// Returns limits with which the data for a point's charts takes at most about `bytes`. The
+/// timeline gets three eighths of `bytes`, the rows of the rank map a quarter, its cells an eighth,
+/// devices a quarter, and steps an eighth. These shares are more than the whole, but the size of an
+/// entry is estimated generously. A few entries of each always remain, which take up to 64 kB.
 [[nodiscard]] DetailLimits limits_within(const results::PointData& point, std::size_t bytes);
 
 /// Sentences that say how much of the data a page shows. Each sentence is about all points
@@ -156,8 +156,8 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 [[nodiscard]] std::string host_of(std::span<const results::RankFacts> facts,
                                   const results::PointData& point, int rank);
 
-/// Returns a number rounded to `digits` significant digits, of which six are finer than a pixel of
-/// a chart; null if the number is absent or not finite.
+/// Returns a number rounded to `digits` significant digits; null if it is absent or not finite. Six
+/// digits are finer than a pixel of a chart.
 [[nodiscard]] nlohmann::ordered_json drawn(const std::optional<double>& value, int digits = 6);
 
 }  // namespace isoscale::analysis::page

@@ -35,8 +35,8 @@ std::vector<std::string> names_of(const results::RowData& row) {
   return names;
 }
 
-/// Returns a key that is equal for two rows of the same size, of which one is out of place and the
-/// other in place.
+/// Returns a key that is equal for two rows of a group if they differ only in being in place or out
+/// of place.
 auto size_key(const RowReport& row) {
   const auto number = [&](const char* key) { return number_of(*row.data, key).value_or(-1); };
   return std::tuple{number("bytes"), number("count"), number("root"), text_of(*row.data, "dtype"),
@@ -132,8 +132,8 @@ DocumentTable overlap_table(const microbench::BenchReport& bench) {
 
 constexpr std::size_t largest_matrix = 16;  ///< ranks; a larger matrix is not shown
 
-/// Returns "0.0117", "5.03", "1234": three significant digits, so that slow links do not show as
-/// zeros.
+/// Returns a number with at least three significant digits, so that slow links do not show as
+/// zeros: "0.0117", "5.03", "1234".
 std::string three_digits(double value) {
   return value < 99.95 ? fmt::format("{:#.3g}", value) : fmt::format("{:.0f}", value);
 }

@@ -70,7 +70,8 @@ struct PlacePair {
     return out_of_place ? *out_of_place : *in_place;
   }
 };
-/// The rows of one collective, which differ only in size, type and reduction.
+/// The rows of one collective that differ only in size, type, reduction and root, and in being in
+/// place or out of place.
 struct CollectiveGroup {
   const results::RowData* first = nullptr;  ///< any row of the group; not owned
   std::vector<PlacePair> sizes{};           ///< in the order measured

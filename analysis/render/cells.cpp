@@ -21,7 +21,8 @@ namespace {
 /// Returns the number of steps that the statistics use: "1 step", "4 steps".
 std::string steps_text(const PointReport& point) { return base::counted(point.steps, "step"); }
 
-/// Returns `at`; if `at` is absent or its interval is empty, returns the value without an interval.
+/// Returns the value with the interval that `at` has, or without one if `at` is absent or its
+/// interval is empty. Absent if there is no value.
 std::optional<statistics::Located> without_empty(const std::optional<statistics::Located>& at,
                                                  const std::optional<double>& value) {
   if (!value) return std::nullopt;

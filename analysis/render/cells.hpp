@@ -41,8 +41,8 @@ struct Category {
   return {.value = time.median, .lower = time.lower, .upper = time.upper};
 }
 /// These functions return a value with its 95% interval, which follows from the step times of the
-/// point and of the baseline; for the baseline itself, without an interval. The result is absent if
-/// there is no baseline.
+/// point and of the baseline. For the baseline itself, they return the value without an interval.
+/// The result is absent if there is no baseline.
 [[nodiscard]] std::optional<statistics::Located> efficiency_of(const PointReport& point);
 [[nodiscard]] std::optional<statistics::Located> speedup_of(const PointReport& point);
 /// Returns an explanation of the label few-steps; "" if the point does not have the label.

@@ -46,7 +46,7 @@ DocumentTable by_ranks(const std::string& title, const Points& points,
   return table;
 }
 
-constexpr int most_replicas = 12;  ///< limit on the rows of the table
+constexpr int most_replicas = 12;  ///< limit on the rows of replica_table()
 
 /// True if the point has another value of this option than `usual`, the default.
 bool asks_for(const PointReport& point, const char* key, std::string_view usual) {
@@ -138,8 +138,8 @@ std::string traced_heading(const PointReport& point) {
                      base::counted(point.breakdown.steps, "traced step"), of_launches({&point}));
 }
 
-/// Returns the causes that took or saved time in some column. Their order agrees with the order of
-/// the causes in each column.
+/// Returns the causes that took or saved time in some column. They are in the order that they have
+/// in the columns, but "untraced" comes first.
 std::vector<std::string> causes_of(std::span<const LostColumn> columns) {
   std::vector<std::string> causes;
   std::set<std::string> present;

@@ -80,7 +80,7 @@ using Value = Json;
 /// `without_interval` and `if_it_fits` lose their intervals; then the columns with `if_it_fits` are
 /// left out. Drawings always stay in text.
 enum class Keep : std::uint8_t {
-  value_only,  ///< has no interval to lose: a column of its own shows it
+  value_only,  ///< its numbers never show their intervals, which have a column of their own
   always,
   without_interval,  ///< its numbers may lose their intervals
   if_it_fits,        ///< the whole column may be left out

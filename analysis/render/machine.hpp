@@ -14,10 +14,10 @@
 /// escaped.
 namespace isoscale::analysis::render {
 
-/// Returns the headline of a report: "Isoscale 1.0.0, run 3f2a of 2026-11-21".
+/// Returns the headline of a report: "Isoscale 1.0.0, run 3f2a of 2026-11-21T23:36:05Z".
 [[nodiscard]] std::string headline(const RunReport& report);
 /// Returns the lines below the headline: machine, device, MPI, build, command, file, warnings and
-/// preflight checks. The last two only if `sections` has them.
+/// preflight checks. Warnings and checks are included only if `sections` has them.
 [[nodiscard]] Facts header(const RunReport& report, const Sections& sections = {});
 /// Returns a description of the machine: "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256
 /// GiB".

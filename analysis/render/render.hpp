@@ -44,7 +44,7 @@ struct IndexReport {
 };
 [[nodiscard]] std::string render_index_text(const IndexReport& report);
 [[nodiscard]] std::string render_index_json(const IndexReport& report);
-/// Returns one line for each experiment of each run.
+/// Returns one line for each experiment of each run, and one for each run without experiments.
 [[nodiscard]] std::string render_index_csv(const IndexReport& report);
 [[nodiscard]] std::string render_index_markdown(const IndexReport& report);
 
@@ -69,7 +69,7 @@ inline constexpr std::string_view report_schema_version = "1.4";
 /// Returns the scaling laws that were fitted to a curve, under the keys amdahl, gustafson and usl.
 [[nodiscard]] nlohmann::ordered_json laws_json(const efficiency::Laws& laws);
 
-/// Returns the list `curves` of the JSON report: one for each experiment, joined over all launches.
+/// Returns the list `curves` of the JSON report: the curves that are joined over all launches.
 [[nodiscard]] nlohmann::ordered_json joined_json(const merge::Joined& joined);
 
 /// Returns one object for each measured row. The rows of one pair of ranks become one object, and

@@ -36,8 +36,9 @@ DocumentTable breakdown_table(const Curve& curve) {
   return table;
 }
 
-/// Adds a table of speed-up and efficiency with their intervals. The table is left out if it would
-/// have no intervals and all other tables are shown, since these have the same values.
+/// Adds a table of speed-up and efficiency with their intervals. It is left out for a curve without
+/// a baseline. If no speed-up has an interval, it is also left out where all other tables are
+/// shown, since these have the same values.
 void add_efficiency(const Curve& curve, const Sections& sections, Document& document) {
   const bool has_intervals = std::ranges::any_of(curve.points, [](const PointReport& at) {
     const std::optional<statistics::Located> speedup = speedup_of(at);

@@ -50,8 +50,8 @@ struct BenchesSummary {
   DocumentTable table;  ///< at most most_summary_rows
   std::size_t left_out = 0;
 };
-/// Returns the main figures of each micro-benchmark, from the point that telling_point() chooses:
-/// the one with the most ranks without a label, if there is one.
+/// Returns the main figures of each micro-benchmark, from the point that telling_point() chooses.
+/// That is, of the points without a label, the one with the most ranks, if there is any.
 [[nodiscard]] BenchesSummary summarise_benches(const merge::Report& report);
 
 /// These functions return the meanings of the columns of the tables of curves and of
@@ -63,8 +63,8 @@ struct BenchesSummary {
 
 /// Returns the share of a step that a finding may cost: "~22%", "<1%", or "—" if it is not known.
 [[nodiscard]] std::string share_text(const advice::Finding& finding);
-/// Returns the indices of at most `most` findings to show, in ascending order. These are the first
-/// findings, but the worst finding of each rule about hardware is always shown.
+/// Returns the indices of at most `most` findings to show, in ascending order. The worst finding of
+/// each rule about hardware is chosen first, then the first of all other findings.
 [[nodiscard]] std::vector<std::size_t> shown_findings(std::span<const advice::Finding> findings,
                                                       std::size_t most);
 

@@ -143,8 +143,8 @@ constexpr auto end_of_hidden = [](const OverlapReport& at) -> Value {
   return at.hidden ? value_json((*at.hidden).*End) : Value();
 };
 
-// The keys of each kind of row in the JSON report. Rows of every kind also have gpu_keys, after
-// these.
+// The keys of these kinds of rows in the JSON report. In a row, gpu_keys follow the keys of its
+// kind.
 constexpr std::string_view collective_keys =
     "op dtype in_place bytes count time algbw busbw wrong reduction implementation axis groups "
     "algorithm protocol registration class root members estimate";

@@ -131,8 +131,8 @@ void add_benches(const merge::Report& report, Document& document) {
 /// them, which comes first.
 using Alike = std::vector<const advice::Finding*>;
 
-/// Returns the name of the curve with the most severe finding, the finding's sentence, and the
-/// names of the other curves: "hybrid, 2 ranks: no overlap ... (also: dp; tp)".
+/// Returns the sentence of the most severe finding, after the name of its curve, and the names of
+/// the other curves: "hybrid, 2 ranks: no overlap ... (also: dp; tp)".
 std::string sentence_of(const Alike& alike, const CurvesSummary& curves) {
   const auto name_of = [&](const advice::Finding& at) {
     const auto name = curves.names.find(at.curve);
@@ -212,7 +212,7 @@ void add_warnings(const merge::Report& report, Document& document) {
 }
 
 /// Returns the name of the run file for a command that is shown to the user. It is a placeholder if
-/// there are several files, or if a shell would not take the name literally.
+/// there are several files, if the name is long, or if a shell may not take it literally.
 std::string argument_of(const merge::Report& report) {
   if (report.runs.size() != 1) return "FILE...";
   constexpr std::size_t longest = 60;

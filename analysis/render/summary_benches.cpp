@@ -74,8 +74,9 @@ void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
   rows.push_back({&point, "best GEMM rate", best->flops, Unit::flop_rate, where});
 }
 
-/// Adds the bus bandwidth of each collective at its largest size, for the library's own
-/// implementation if that was measured.
+/// Adds the bus bandwidth of each collective at its largest size. If the collective was measured in
+/// several ways, for example among several numbers of ranks, the first that has a bus bandwidth
+/// counts.
 void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
   std::vector<std::string> seen;
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
@@ -226,8 +227,8 @@ void add_family(const Family& family, const RunReport& run, std::span<const Infe
   add_overlaps(*point, rows);
   add_serving(*point, rows);
   add_inference(family, *point, inferences, rows);
-  // If the run has curves, its micro-benchmarks serve only their calibration, so two figures are
-  // enough: the best GEMM rate and the first collective.
+  // If the run has curves, its micro-benchmarks serve only their calibration, so the first two
+  // figures are enough.
   constexpr std::size_t enough = 2;
   if (!run.curves.empty()) rows.resize(std::min(rows.size(), before + enough));
 }

@@ -36,7 +36,8 @@ bool has_efficiency(const CurveRow& row) {
   return row.point != nullptr && !row.is_baseline() && row.point->efficiency;
 }
 
-/// Returns the two largest shares as text: "GEMMs 4.1%, dp transfer 3.2%".
+/// Returns the two largest shares as text, without those that are below `visible`: "GEMMs 4.1%, dp
+/// transfer 3.2%".
 std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
   std::erase_if(shares, [](const auto& at) { return !(at.second >= visible); });
   std::ranges::stable_sort(shares, std::ranges::greater{}, &std::pair<std::string, double>::second);
@@ -47,8 +48,9 @@ std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
 }
 
 /// Returns the two largest parts of the point's own step other than computation, as text: "own
-/// step: dp transfer 4.1%, wait 3.2%"; "" if there are none. It is used if lost time cannot be
-/// given by cause: for a baseline, or if the causes do not add up to the loss.
+/// step: transfer 4.1%, wait 3.2%"; "" if there are none. This text stands where lost time cannot
+/// be given by cause: at a baseline, on a curve without one, or if the causes do not add up to the
+/// loss.
 std::string own_step_text(const PointReport& point) {
   if (!point.breakdown.mean) return "";
   std::vector<std::pair<std::string, double>> shares;
@@ -61,10 +63,10 @@ std::string own_step_text(const PointReport& point) {
   return text.empty() ? "" : "own step: " + text;
 }
 
-/// Returns the time that the step lost relative to the baseline, by cause. If the difference
-/// between traced and untraced steps is large compared with the causes, these are doubtful, so the
-/// difference is added: in front of them if it is a loss, behind them if it is a gain. If the
-/// causes do not add up to the loss, the result is own_step_text().
+/// Returns the time that the step lost relative to the baseline, by cause. If the causes do not add
+/// up to the loss, own_step_text() takes their place. In this case the difference between traced
+/// and untraced steps is added: in front if it is a loss, behind if it is a gain. It is also added
+/// if it is large compared with the causes, since it then makes them doubtful.
 std::string lost_text(const PointReport& point) {
   const efficiency::Waterfall& waterfall = *point.causes.waterfall;
   std::vector<std::pair<std::string, double>> shares;

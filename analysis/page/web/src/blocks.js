@@ -90,7 +90,7 @@ export const mostBeside = 6; // limit on charts of curves side by side
 export const eachCurve = (curves, make) => [curves.length > mostBeside
   ? oneOf("curve", curves.map((curve) => curve.short), (i) => [{ charts: [make(curves[i], i)] }]) : { charts: curves.map(make) }];
 
-/** Returns the number of mesh axes along which a point is parallel. */
+/** Returns the number of mesh axes of a point that have more than one rank. */
 const axes = (point) => Object.values(point.full?.mesh ?? {}).filter((extent) => extent > 1).length;
 
 /** Returns the point with the most ranks and, among equals, the most parallel axes. If some points

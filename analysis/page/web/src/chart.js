@@ -323,9 +323,9 @@ export function chart(spec) {
   return made.element;
 }
 
-/** Removes the charts in `place`, then calls `fill`, which puts others there, with the states of
- * the old charts' switches. The old charts must be removed first, since charts are registered by
- * id and the new ones have the same ids. */
+/** Removes the charts in `place`, then calls `fill`, which puts other charts there. The switches of
+ * a new chart take over their state from the old chart with the same id. The old charts must be
+ * removed first, since charts are registered by id. */
 export function keepStates(place, fill) {
   const drawn = [];
   for (const { id } of place.querySelectorAll("figure.chart")) {

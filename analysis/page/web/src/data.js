@@ -118,7 +118,7 @@ export const unsound = ["oversubscribed", "shared-gpu", "injected"];
  * differ from rank to rank (such as the UUID of a GPU). */
 export const kindsOf = (run) => run.system?.kinds ?? [];
 
-/** Returns the size of the machine as text: "8 nodes \u00d7 8 GPUs". */
+/** Returns the size of the machine as text: "8 nodes x 8 GPUs", with a multiplication sign. */
 function shape(run) {
   const perNode = run.ranks / run.nodes;
   const shares = () => run.points.some((point) => point.labels.includes("shared-gpu"));
@@ -184,8 +184,8 @@ export function periodText(first, last) {
   return day === lastDay ? `${day} ${time} to ${lastTime} UTC` : `${day} to ${lastDay}`;
 }
 
-/** Returns the line of saved pictures that says where their numbers come from: "2 nodes \u00d7 8
- * GPUs, H100 \u00b7 2026-11-21 23:36 UTC \u00b7 run.h5". */
+/** Returns the line of saved pictures that says where their numbers come from: the machines, dates,
+ * files and version of the launches, or the machine and the source of a prediction. */
 export function sourceText() {
   const { report, compare, prediction } = data;
   if (prediction) return dotted(prediction.machine, `predicted from ${prediction.source}`);

@@ -82,7 +82,7 @@ export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s
 export const rankCount = (ranks) => counted(ranks, "rank");
 /** Formats several rank counts: "2, 4 ranks". */
 export const ranksText = (ranks) => (ranks.length === 1 ? rankCount(ranks[0]) : `${ranks.join(", ")} ranks`);
-/** Returns the axes of a mesh with several ranks: "dp=4,tp=2"; `alone` for a single rank. */
+/** Returns the axes of a mesh that are longer than 1: "dp=4,tp=2"; `alone` if there are none. */
 export const meshText = (mesh, alone = "1") =>
   Object.entries(mesh ?? {}).filter(([, extent]) => extent > 1).map(([axis, extent]) => `${axis}=${extent}`).join(",") || alone;
 /** Formats a ratio as a percentage that has its sign even if it is positive: "+1.2%". */

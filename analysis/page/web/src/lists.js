@@ -5,7 +5,7 @@ import { known } from "./format.js";
 
 /** Compares names so that node2 is before node10. */
 export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
-/** Returns the distinct values in their order, without missing ones. */
+/** Returns the distinct values in their order, without null, undefined and "". */
 export const distinctOf = (values) => [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
 
 /** Returns the median of the known values; null if no value is known. */

@@ -47,8 +47,8 @@ export function viewOf(key) {
   const { heading: [first, ...rest], form } = metric;
   return { title: first.toUpperCase() + rest.join(""), text: formOf(metric).text, ...(form === "share" ? { axis: axisPercent } : {}) };
 }
-/** Returns a tooltip's line about a time, {median or value, lower, upper}: "step 1.23 ms (95%: 1.2
- * ms to 1.3 ms)". */
+/** Returns a tooltip's line about a time, {median or value, lower, upper}: "step 1.23 ms (95%: 1.20
+ * ms to 1.26 ms)". */
 export const timeTip = (what, { median, value = median, lower, upper }, sure = "95%") =>
   `${what} ${seconds(value)}${lower && upper ? ` (${sure}: ${seconds(lower)} to ${seconds(upper)})` : ""}`;
 /** Returns a tooltip's line about a mesh: "mesh dp=4,tp=2"; "" for a single rank. */
@@ -58,8 +58,8 @@ export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshT
 export const pointTip = ({ step_time: time, mesh, labels = [] }, sure) =>
   lined(known(time?.median ?? time?.value) && timeTip("step", time, sure), meshTip(mesh), joined(labels));
 
-/** Draws 95% intervals as lines, with an arrow where an interval leaves the picture. An item is [x,
- * lower, upper], or, if the intervals lie `across` (along the x axis), [lower, y, upper]. */
+/** Draws intervals as lines, with an arrow where an interval leaves the picture. An item is [x,
+ * lower, upper]. If the intervals lie `across` (along the x axis), it is [lower, y, upper]. */
 export function whiskers(name, colour, items, across = false) {
   const [low, place, high] = across ? [0, 1, 2] : [1, 0, 2];
   const style = { stroke: colour, lineWidth: 1.5, opacity: 0.8 };

@@ -128,8 +128,8 @@ function stepsOf(curve, index, items) {
 
 const sum = (parts) => Object.entries(parts).reduce((total, [name, value]) => total + (name.startsWith("hidden_") ? 0 : value ?? 0), 0);
 
-/** Returns a bar for each phase, mesh axis or layer of a point's step; `by` says for which of
- * these. */
+/** Returns a bar for each phase, mesh axis or layer of a point's step; `by` is "phase", "axis" or
+ * "layer". */
 const placesOf = (point, by) => Object.entries(point.full.breakdown_by?.[by] ?? {}).map(([place, parts]) => ({
   name: by === "layer" && /^\d+$/.test(place) ? `layer ${place}` : place.replaceAll("_", " "),
   ranks: point.ranks, by, place, parts, hidden: parts.hidden_communication, whole: sum(parts), tip: pointTip(point),

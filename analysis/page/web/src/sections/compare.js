@@ -29,7 +29,8 @@ const sidesList = ({ sides }) => el("dl", { class: "facts sides" }, sides.map(({
 
 const plain = new Set(["passed", "no difference shown"]);
 
-/** Returns the block that lists the points that are slower or faster, the largest losses first. */
+/** Returns the block that lists the differences, the largest losses first. Those whose verdict is
+ * in `plain` are left out. */
 function findings({ differences }, names) {
   const told = differences.filter((at) => !plain.has(at.verdict)).sort((a, b) => a.throughput.ratio - b.throughput.ratio);
   if (told.length === 0) return { saying: "No point is shown to be slower or faster." };
@@ -84,7 +85,7 @@ const numbers = columns("point", "side, ranks, nodes, launches:count=launches.le
     columns("", `per ${name}:${form}=normalised.${name}.value`, { [`${name} is`]: (point) => limitOf(point, name) })),
   labels, { unlike: ({ marks }) => marks.join(", ") });
 
-/** For each chart of a curve, by its metric's key: a function that returns the value of a point. */
+/** Maps the metric of each chart of a curve to a function that returns the value of a point. */
 const figures = {
   efficiency: (point) => point.efficiency, throughput: (point) => rateOf(point.throughput.value, point.step_time),
 };
@@ -169,8 +170,9 @@ const verdicts = {
 
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
-/** Makes the axis of rows. Each row is a difference. Its label has the rank count, the side if
- * there are several, and, in the first row of a curve, the curve's name. */
+/** Makes the axis of rows. Each row is a difference. Its label has the rank count, and the side if
+ * more than one side is compared with the first. The first row of a curve also has the curve's
+ * name. */
 function rowAxis(compare, names, differences) {
   const several = compare.sides.length > 2;
   const most = isNarrow() ? 12 : 30;
@@ -225,8 +227,8 @@ function stepsTip({ curves }, { curve_index: curve, side, against, ranks }) {
   return lined(...[against, side].map((name) => timeTip(`${name}: step`, pointOf(name).step_time)), meshTip(pointOf(side).mesh));
 }
 
-/** Draws the differences of one verdict with their intervals. `own` lists them as {at, row,
- * ends}. */
+/** Draws the differences of one verdict with their intervals. `own` lists them as {at, row, ends}:
+ * the difference, the index of its row, and [value, lower, upper]. */
 function seriesOf(verdict, own, colours, markLines) {
   const [name, symbol] = verdicts[verdict] ?? verdicts["one launch"];
   const colour = colours[name];
@@ -263,7 +265,8 @@ function differenceChart(compare, names) {
         grid: { top: 26 },
         xAxis: {
           scale: true, name: size.name, format: size.axis,
-          // Zero and the gate are always inside the axis, and symbols at its ends are not cut.
+          // Zero is always inside the axis, and so is the gate unless it is very wide. Symbols at
+          // the ends of the axis are not cut.
           min: ({ min, max }) => Math.max(-widest, Math.min(min, gate ? -1.4 * gate.loss : 0)) - edge * (max - min),
           max: ({ min, max }) => Math.min(widest, Math.max(max, 0)) + edge * (max - min),
         },
@@ -279,7 +282,7 @@ function differenceChart(compare, names) {
   };
 }
 
-/** For each choice of the switch: a function that returns a difference's parts by cause, and
+/** Maps each choice of the switch to a function that returns a difference's parts by cause, and to
  * functions that format their values. */
 const ways = {
   "efficiency, points": {

@@ -174,8 +174,8 @@ export function waterfallBlocks({ curves: all }) {
 }
 
 /** The POP efficiencies in the order of their tree: {key, name, level, what}. Each is the product
- * of those one level below it. In the report, its heading is indented by two characters for each
- * level, which is removed here. */
+ * of those one level below it. In the report, a heading begins with two characters for each level;
+ * `name` is the rest. */
 const tree = Object.entries(metricsOf("pop")).map(([key, { heading, sentence }]) => {
   const name = heading.replace(/^[\s\u2500-\u257f]+/, "");
   return { key, name, level: (heading.length - name.length) / 2, what: sentence };

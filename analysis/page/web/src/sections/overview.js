@@ -37,15 +37,16 @@ function launchFact(runs) {
     dotted(`Isoscale ${versions.join(", ")}`, hashes.join(", ")));
 }
 
-/** Returns a point's badges {text, kind}, which tell labels and if it was verified. */
+/** Returns a point's badges {text, kind}: one for each label, and one if its results are wrong or
+ * were not checked. */
 const badgesOf = ({ labels }, verified) => [
   ...labels.map((text) => ({ text, kind: "warn" })),
   ...(verified === false ? [{ text: "did not verify", kind: "bad" }] : []),
   ...(verified === null ? [{ text: "not verified", kind: "warn" }] : []),
 ];
 
-/** If the curve has a larger point than the one on the card, `point`, returns an element that names
- * that point's efficiency and labels; otherwise null. */
+/** Returns an element with the efficiency and the labels of the curve's largest point. Returns null
+ * if that is `point`, which the card shows already, or if it has no efficiency. */
 function beyond(curve, point) {
   const at = largest(curve.points);
   if (at.ranks === point.ranks || at.efficiency.value === null) return null;

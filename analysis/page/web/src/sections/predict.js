@@ -120,8 +120,8 @@ function curveChart(key, curves, prediction) {
   });
 }
 
-/** Returns the table that compares each what-if with the base, which is the machine as it is; null
- * if they share no rank count. */
+/** Returns the table that compares each what-if with the base, which is the machine as it is. It
+ * has no rows if they share no rank count. */
 function whatIfTable([base, ...changed], hasEfficiency) {
   const items = changed.flatMap((curve) => curve.points.map((then) => ({ if: curve.name, ranks: then.ranks, then, now: base.points.find((point) => point.ranks === then.ranks) })))
     .filter(({ now }) => now);
@@ -206,8 +206,8 @@ function candidates(best, unit) {
   };
 }
 
-/** Returns the heading above the best candidates: the number that was searched, and the rank
- * count. */
+/** Returns the heading above the best candidates: the number of meshes and options that were
+ * searched, and the rank count. */
 export function bestHeading({ prediction: { best, searched } }) {
   const ranks = Object.values(best[0].mesh).reduce((product, extent) => product * extent, 1);
   return `The fastest of ${searched} meshes and options on ${ranks} ranks, and others that were simulated`;

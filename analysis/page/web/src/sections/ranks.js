@@ -88,7 +88,7 @@ const scale = (colours, most, words, own = {}) => ({
 });
 
 /** Returns the value that 99.5% of the absolute values do not exceed, but at least `least`. It is
- * used as the end of a colour scale, which a single outlier would stretch. */
+ * used as the end of a colour scale, so that a single outlier does not stretch the scale. */
 function reach(values, least) {
   const sizes = values.filter(known).map(Math.abs).sort((a, b) => a - b);
   return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
@@ -122,7 +122,7 @@ function deviations(map) {
 }
 
 /** Returns a sentence about the rank with the longest computation (or step, if computation is not
- * known). Returns "" if it exceeds that of the median rank by at most 2% of a step. */
+ * known). Returns "" if this rank takes at most 2% of a step longer than the median rank. */
 function outstanding(map, shown) {
   const { title, value } = shown.find((at) => at.title === "compute") ?? shown[0];
   const row = value.reduce((best, of, at) => (of > (value[best] ?? 0) ? at : best), 0);
@@ -337,8 +337,8 @@ function slowText(at) {
 const slowPairs = (slow) => [...groupBy(slow, (at) => [at.src, at.dst].sort((x, y) => x - y).join(" ")).values()]
   .map((same) => same.reduce((worst, at) => (speedOf(at) < speedOf(worst) ? at : worst))).sort((x, y) => speedOf(x) - speedOf(y));
 
-/** Returns a sentence about the rank that occurs in more than half of the slow pairs, if there are
- * at least four; null if there is no such rank. */
+/** Returns a sentence about the rank that occurs in more than half of the slow pairs. Returns null
+ * if there is no such rank, or if there are fewer than four slow pairs. */
 function commonEnd(pairs) {
   const ends = [...groupBy(pairs.flatMap((at) => [at.from, at.to]), (end) => end)].map(([name, all]) => [name, all.length]);
   const [name, times] = ends.reduce((best, at) => (at[1] > best[1] ? at : best), ["", 0]);

@@ -160,8 +160,8 @@ function gemmLines(micro, dtype) {
     })));
 }
 
-/** Returns the highest measured rate and the data sheet's peak for these lines: [[name, FLOP/s],
- * ...]. */
+/** Returns the limits of these lines as [[name, FLOP/s], ...]: the highest measured rate for each
+ * state of the caches, and the data sheet's peak. */
 function limitsOf(lines, dtype) {
   const found = new Map();
   for (const { run, cache, rows } of lines) {
@@ -204,7 +204,7 @@ function rateChart(lines, dtype) {
     tip: gemmTip,
     lines: (colours) => lines.map(({ name, rows, point }, i) => ({
       name,
-      // A line joins the points of square shapes; points of other shapes are not joined.
+      // The points are joined by a line only if all their shapes are square.
       type: rows.every(isSquare) ? "line" : "scatter",
       items: rows.filter((row) => row.flops > 0).map((row) =>
         ({ x: row.flop, y: row.flops, isHollow: isUnsound(point), row, point })),

@@ -185,7 +185,7 @@ const heldTexts = (throttles, length) => throttles.flatMap((throttle) =>
 const order = Object.keys(titles);
 const rank = (quantity) => (order.includes(quantity) ? order.indexOf(quantity) : order.length);
 /** Quantities that get no line: counters only grow, and throttle_reasons is drawn as marks on the
- * lines of clocks. */
+ * device's other lines. */
 const counters = new Set(["energy", "busy_time", "throttle_count", "throttle_reasons", "sample_time"]);
 const isDrawn = ({ quantity }) => !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
 /** True if the values of the quantity differ; a constant quantity gets no chart. */

@@ -17,8 +17,8 @@ const copies = new Set(["copy", "cast", "advise", "copies"]);
 const isCommunication = (op) => communication.has(op);
 const isDark = (colours) => colours.name === "dark";
 
-/** Returns the colour of a microbatch: its hue runs from blue over green to violet with the
- * index. */
+/** Returns the colour of a microbatch: its hue runs from blue over violet, red and yellow to green
+ * with the index. */
 function hue(colours, phase, index = 0, count = 1) {
   const degrees = (212 + (300 * index) / Math.max(count, 1)) % 360;
   const [forward, backward] = isDark(colours) ? [62, 42] : [46, 70];
@@ -126,7 +126,7 @@ function spanSeries({ spans, phases, ops }, layout, phase, colours, by) {
   return boxes(name.replaceAll("_", " "), data, { height: 0.8, z: 3, itemStyle: { color: phaseColour(colours, name) }, draw });
 }
 
-/** Draws the times in which no stream of a lane computes or copies, below the boxes of the lane. */
+/** Draws the times in which no stream of a lane computes or copies, behind the lane's boxes. */
 function idleSeries({ idle }, layout, kind, colours) {
   const data = idle.lane.flatMap((lane, i) => {
     const last = (layout.first[lane + 1] ?? layout.rows.length) - 1;
@@ -138,8 +138,8 @@ function idleSeries({ idle }, layout, kind, colours) {
   });
 }
 
-/** Draws idle times above the boxes in rows that compute: a box that stands for several operations
- * would hide the idle times between these. */
+/** Draws idle times in front of the boxes in rows that compute, since a box that stands for several
+ * operations would hide the idle times between these. */
 function idleWithin({ idle }, layout, colours) {
   const data = idle.lane.flatMap((lane, i) => layout.rows.flatMap((row, at) =>
     (row.lane === lane && row.computes ? [[at, idle.start[i], idle.start[i] + idle.length[i], at, idle.kind[i]]] : [])));
