@@ -20,8 +20,8 @@
 namespace isoscale::analysis::advice {
 namespace {
 
-/// No rule judges a point if a larger share of its traced steps is unaccounted for (see
-/// BreakdownResult::unaccounted).
+/// No rule judges a point if a larger share of its traced steps is unaccounted for: time in no
+/// category of the breakdown, and time of spans that lie outside of their step.
 constexpr double most_unaccounted = 0.1;
 
 bool speaks_of(Scope scope, const PointReport& point) {

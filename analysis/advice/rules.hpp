@@ -32,7 +32,7 @@ struct PointSubject {
   std::optional<double> launch_spread{};  ///< merge::spread_of(); absent for a single launch
 };
 
-/// The answer of a rule about a point or a run; absent if it does not apply. The rule sets
+/// The answer of a rule about a point or a run; absent if the rule finds nothing. The rule sets
 /// severity, size, sentence (without the rank count), evidence and next step. The findings about a
 /// curve's points are merged into one.
 using Said = std::optional<Finding>;
@@ -76,7 +76,8 @@ struct Rule {
 /// not use yet, or another mesh. Never empty.
 [[nodiscard]] std::string advice_along(const PointReport& point, mesh::Axis axis);
 
-/// Returns "rank 3 (node17)" for a rank of the point: MPI's rank, and the host where it is known.
+/// Returns "rank 3 (node17)" for a rank of the point: its number in MPI_COMM_WORLD, and its host if
+/// that is known.
 [[nodiscard]] std::string short_place(const results::RunData& run, const results::PointData& point,
                                       int rank);
 

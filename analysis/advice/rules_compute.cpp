@@ -93,8 +93,8 @@ std::optional<GemmSpeed> gemm_speed(const PointReport& report) {
                    .alone = alone};
 }
 
-/// Returns the rate that the calibration measured for the GEMM whose FLOP are nearest to `flop`;
-/// absent if it measured no GEMM.
+/// Returns the rate that the calibration measured for the GEMM whose FLOP are nearest to `flop`. It
+/// considers only GEMMs with the ceiling's element type and cache state; absent if there are none.
 std::optional<double> rate_at(const results::CalibrationData& calibration,
                               const results::GemmCeiling& ceiling, double flop) {
   std::optional<double> rate;

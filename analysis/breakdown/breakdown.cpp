@@ -118,8 +118,8 @@ std::vector<Nanoseconds> idle_times(const results::PointData& point, const Conde
 
 /// Adds the waiting of a rank's ops for which the cause of waiting is known. instance[op] is the
 /// number of the collective, or of the pair of exchanges, that the op belongs to; it is the index
-/// into `noise_shares`. `bubble_share` is the bubble's share of the time until late partners
-/// arrived.
+/// into `noise_shares`. `bubble_share` is the share of the waiting in exchanges between pipeline
+/// stages that is bubble; it is left out here.
 void add_waiting(const program::Outline& outline, const std::vector<OpShare>& shares,
                  const std::vector<std::uint32_t>& instance,
                  const std::vector<double>& noise_shares, double bubble_share, Waiting& waiting) {

@@ -61,7 +61,7 @@ struct BreakdownResult {
   std::optional<Breakdown> mean;   ///< absent without traces
   std::vector<int> ranks;          ///< traced ranks of the point, ascending
   std::vector<Breakdown> of_rank;  ///< one per entry of `ranks`, mean over traced steps
-  double unaccounted = 0;          ///< share of the traced steps' time; see breakdown()
+  double unaccounted = 0;          ///< share of the traced steps' time; breakdown() explains it
   std::string missing;             ///< sentences on values that are not known, and why; "" if none
 
   /// These maps split `mean` by phase, layer and axes. `other` is 0 in them, since it belongs to no

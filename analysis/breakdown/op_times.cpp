@@ -24,7 +24,7 @@ using program::OpKind;
 using results::CalibrationCurve;
 
 /// Calls visit(op, span) for each op of each usable trace, without warm-up and the first step of
-/// each block (see step_counts). Returns the number of these traces.
+/// each block of traced steps. Returns the number of these traces.
 template <class Visit>
 std::size_t for_each_op(const results::PointData& point, Visit&& visit) {
   std::size_t count = 0;

@@ -51,8 +51,8 @@ struct RankStep {
 /// category, the op on the lowest stream. Time in which nothing runs before the start of an op is
 /// gap. Two times are in no category: time in which a span cannot have run (before the previous op
 /// of its stream, or an op that it waits for, had ended), and time after the last op. `waits[op]`
-/// is how long an op waited for its last partner. `trace` is usable (see usable_step). `shares`
-/// gets one entry per op.
+/// is how long an op waited for its last partner. `trace` is usable: it has one span per op, in
+/// order, with possible times. `shares` gets one entry per op.
 [[nodiscard]] RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
                              std::span<const units::Nanoseconds> waits, program::Folding folding,
                              std::vector<OpShare>& shares);

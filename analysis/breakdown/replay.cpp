@@ -46,7 +46,8 @@ Table measured_times(const Outline& outline, const timeline::StepTrace& trace) {
 }
 
 /// Returns the mean time of each op over `traces`, which are of ranks that play the program
-/// `outline`; empty without traces.
+/// `outline`; empty without traces. Communication ops have the time 0, since the network of the
+/// replay takes no time.
 Table mean_times(const Outline& outline, const Traces& traces) {
   Table sum;
   for (const timeline::StepTrace* const trace : traces) {
@@ -176,7 +177,7 @@ std::vector<Policy::Rank> counted_times(const program::OutlineSet& set,
   return counted.ranks();
 }
 
-/// Returns the time of each rank in which compute or copies run, over the counted plays.
+/// Returns for each rank the time in which compute or copies run, summed over the counted plays.
 std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simulate::Costs& costs,
                                     program::Folding folding) {
   std::vector<Nanoseconds> busy(set.outline_of_rank.size());

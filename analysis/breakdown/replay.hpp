@@ -48,7 +48,7 @@ struct LikeRanks {
 /// goes along the axis, and if ranks that differ only in this coordinate have the same program and
 /// table of costs. On a network that takes no time, all such ranks run their ops at the same times,
 /// so a collective ends at the same time whether one or all of them take part. `set` and `costs`
-/// come from usable traces (see usable_step).
+/// come from usable traces, which have one span per op with possible times.
 [[nodiscard]] LikeRanks like_ranks(const program::OutlineSet& set, simulate::Costs costs);
 
 /// The result of a replay with measured compute and copy times on a network that takes no time: one

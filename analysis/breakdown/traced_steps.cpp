@@ -89,7 +89,7 @@ struct Arrivals {
   /// Indexed by [rank][op]: the latest start among a communication op and the matching ops of its
   /// traced partners; for all other ops their own start. Empty for ranks without a trace.
   std::vector<std::vector<Nanoseconds>> last;
-  std::vector<std::vector<std::uint32_t>> instance;  ///< see TracedStep
+  std::vector<std::vector<std::uint32_t>> instance;  ///< as in TracedStep: numbers of instances
   std::uint32_t instances = 0;
   bool sees_messages = true;  ///< false if a partner of some exchange has no trace
   std::set<int> unseen;       ///< ranks without a trace with which traced ranks communicate
@@ -98,7 +98,7 @@ struct Arrivals {
 
 /// Matches the n-th collective of each (axes, stream, group) among its members, and the n-th
 /// message of each (axis, offset, direction) between its two ranks. The time is linear in the
-/// number of spans. The traces are usable (see usable_step) and belong to ranks of the set.
+/// number of spans. The traces are usable (is_usable()) and belong to ranks of the set.
 class Matcher {
  public:
   Matcher(const OutlineSet& set, const TraceOfRank& traces) : set_(set), traces_(traces) {

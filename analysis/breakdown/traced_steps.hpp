@@ -27,7 +27,8 @@ namespace isoscale::analysis::breakdown {
 /// they can.
 [[nodiscard]] std::string outline_problem(const results::PointData& point);
 
-/// Returns why there are no traced steps to analyse; empty when there are some.
+/// Returns why the traces cannot be analysed: no step was traced, or the outline_problem(). Empty
+/// otherwise.
 [[nodiscard]] std::string missing_traces(const results::PointData& point);
 
 /// Returns `folded` if the ops of all streams ran on a single stream, `as_streamed` otherwise.
@@ -54,8 +55,8 @@ namespace isoscale::analysis::breakdown {
 /// for all of the `ranks` ranks.
 [[nodiscard]] std::vector<double> busy_seconds(const results::OpSums& step, std::size_t ranks);
 
-/// Returns "rank 3", "ranks 0-3, 8 and 12 more" for ranks of the point. The text has their numbers
-/// in MPI_COMM_WORLD.
+/// Returns "rank 3", "ranks 0-3, 8" or "ranks 0-3, 8, 10, 12 and 5 more" for ranks of the point,
+/// with at most four ranges. The text has their numbers in MPI_COMM_WORLD.
 [[nodiscard]] std::string rank_list(const results::PointData& point, const std::set<int>& ranks);
 
 /// One step's traces by rank of the point; null where the rank has no trace. Not owned.

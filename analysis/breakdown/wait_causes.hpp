@@ -26,10 +26,10 @@ class WaitCauses {
 
   /// Returns for each instance (collective, or pair of exchanges) in step number `at` the share of
   /// its waiting that is noise. The rank with the least mean wait in the other steps is expected to
-  /// arrive last. The share is its wait in this step divided by the mean wait of all members, which
-  /// exceeds 1 if the expected rank came early. Since this step does not influence which rank is
-  /// expected, the share averages over many instances to 1 for pure noise and to 0 for pure
-  /// imbalance. NaN if no member waited.
+  /// arrive last. The share is the wait of this rank in this step, divided by the mean wait of all
+  /// members; it exceeds 1 if the expected rank came early. This step does not influence which rank
+  /// is expected. Over many instances the share therefore averages to 1 for pure noise, and to 0
+  /// for pure imbalance. NaN if no member waited.
   [[nodiscard]] std::vector<double> noise_shares(std::size_t at) const;
 
   /// Returns the number of instances (collectives, or pairs of exchanges) over all steps in which
@@ -47,7 +47,7 @@ class WaitCauses {
 
 /// Estimates the share of waiting that is noise from each rank's compute and copy times in traced
 /// steps, as if each step had a single collective, at its end. Unlike WaitCauses it needs no spans.
-/// Absent for fewer than six steps, and if no rank would wait.
+/// Absent for fewer than six steps, if a time is not known, and if no rank would wait.
 [[nodiscard]] std::optional<double> noise_share(std::span<const results::OpSums> sums);
 
 }  // namespace isoscale::analysis::breakdown

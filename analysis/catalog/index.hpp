@@ -60,8 +60,8 @@ struct IndexTrend {
 };
 
 /// The runs on one machine. Two runs count as on the same machine if device, CPU, GPU, cores,
-/// number of nodes and the host names without their numbers are equal. The number of ranks that
-/// were started does not matter.
+/// number of nodes and the beginnings of the host names, up to the first digit or dot, are equal.
+/// The number of ranks that were started does not matter.
 struct IndexMachine {
   std::string name;                ///< "cuda, NVIDIA H200, EPYC 9654, 192 cores, 2 nodes"
   std::vector<std::string> hosts;  ///< each once, ascending
@@ -84,8 +84,8 @@ struct Index {
 /// give the same entry.
 [[nodiscard]] IndexRun index_run(const RunReport& report);
 
-/// Keeps one of several copies of a run (see distinct() in identity.hpp), and adds a warning for
-/// each copy that it leaves out.
+/// Keeps one of several copies of a run, the most complete one or else the first, and adds a
+/// warning for each copy that it leaves out.
 [[nodiscard]] std::vector<IndexRun> without_copies(std::vector<IndexRun> runs,
                                                    std::vector<std::string>& warnings);
 
@@ -94,8 +94,8 @@ struct Index {
 [[nodiscard]] Index make_index(std::vector<IndexRun> runs);
 
 /// Returns "node[0001-0003,0007], login": host names without their domains. Names that differ only
-/// in the number at their end are joined. If there are many ranges, the text has only the first
-/// ones and the number of other hosts.
+/// in the number at their end, with equally many digits, are joined. If there are many ranges, the
+/// text has only the first ones and the number of other hosts.
 [[nodiscard]] std::string shorten_hosts(const std::vector<std::string>& hosts);
 
 }  // namespace isoscale::analysis::catalog

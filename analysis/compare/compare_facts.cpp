@@ -56,7 +56,7 @@ bool is_known(const ComparedCurve& curve, const Rate& rate) {
   return known;
 }
 
-/// Adds a line for each rate that some point of the curve has: the figure by which the rate is
+/// Adds lines for each rate that some point of the curve has: the figures by which the rate is
 /// divided, and the reasons why other points lack the rate.
 void add_references(const Comparison& of, const ComparedCurve& curve, render::Facts& facts) {
   for (const Rate& rate : rates) {
@@ -105,7 +105,7 @@ void add_why(const Comparison& of, std::size_t curve, render::Facts& facts) {
 }
 
 /// Adds one line for each set of labels that makes points unfit as scaling results, over all
-/// curves: "A, B: oversubscribed at 4 of 12 points: ...".
+/// curves: "A, B: oversubscribed at 4 of all 12 points: ...".
 void add_labels(const Comparison& of, render::Facts& facts) {
   std::map<std::string, std::pair<std::set<std::size_t>, std::size_t>> found;
   std::size_t points = 0;

@@ -209,7 +209,8 @@ Json only_json(const Comparison& of, const OnlyOn& at) {
 }
 
 /// The CSV columns of a side's point, followed by those of its difference from the first side. An
-/// entry is "name=path/of/value" in the JSON, or only the path if that is the name too.
+/// entry is "name=path", the column's name and the path of its value in the JSON. If name and path
+/// are equal, the entry has only one of them.
 constexpr std::string_view point_columns =
     "curve baseline ranks side files launches=launch_count nodes mesh=mesh_text labels marks "
     "step_time_median=step_time/median step_time_lower=step_time/lower "

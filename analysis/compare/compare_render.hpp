@@ -20,10 +20,9 @@ namespace isoscale::analysis::compare {
 [[nodiscard]] std::string render_json(const Comparison& comparison);
 /// Returns CSV with a row for each point of each side, with its differences from the first side.
 [[nodiscard]] std::string render_csv(const Comparison& comparison);
-/// Returns JUnit XML with a test case for each difference. If the comparison was refused because
-/// settings differ between the sides, it has an error for each such setting. With a gate (`--gate`,
-/// a limit on the loss of throughput), it also has a case for each curve or point that only the
-/// first side has.
+/// Returns JUnit XML with a test case for each difference. If the comparison was refused, it has an
+/// error for each setting that differs. With a gate (`--gate`, a limit on the loss of throughput),
+/// it also has a case for each curve or point that the first side has and another side lacks.
 [[nodiscard]] std::string render_junit(const Comparison& comparison);
 /// Returns Markdown for a comment on a pull request. It begins with the overall results and, if
 /// there is a gate, with its result and a table of its verdicts.
@@ -38,7 +37,8 @@ namespace isoscale::analysis::compare {
 /// Returns one sentence for each side except the first: its difference from the first side over all
 /// points. Every report begins with these.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
-/// Returns a table of the sides: launches, dates, files, and machines if these differ.
+/// Returns a table of the sides: number of launches, time at which the first one began, files, and
+/// machines if these differ.
 [[nodiscard]] render::DocumentTable sides_table(const Comparison& of);
 /// Returns a table with the points of all sides of the curve with this index.
 [[nodiscard]] render::DocumentTable points_table(const Comparison& of, std::size_t curve);
@@ -57,8 +57,9 @@ namespace isoscale::analysis::compare {
 // The functions below return sentences and parts of sentences; all text is escaped.
 
 /// Returns a value multiplied by 100, with its interval: "11.2% ± 2.0", or "11.2% (9.0 to 14.1)" if
-/// the interval is not symmetric; only the value if there is no interval. `sign` ("%") is put after
-/// the value. `word` is put after the half-width, or after `sign` if there is no half-width.
+/// the value is not in the middle of the interval. Without an interval it is only the value. `sign`
+/// ("%" or "") is put after the value. `word` (" points" or "") is put after the half-width, or
+/// after `sign` if no half-width is shown.
 [[nodiscard]] std::string with_interval(const statistics::Located& at, std::string_view sign,
                                         std::string_view word);
 
@@ -101,7 +102,7 @@ namespace isoscale::analysis::compare {
 /// Without the rank count, the sentence is about a whole curve.
 [[nodiscard]] std::string only_sentence(const Comparison& of, const OnlyOn& only);
 
-/// Returns the files of a side: "a1.h5, a2.h5 and 3 more".
+/// Returns the files of a side, at most four by name: "a1.h5, a2.h5, a3.h5, a4.h5 and 3 more".
 [[nodiscard]] std::string files_text(const Side& side);
 
 /// Returns "new is 12% slower than old over 9 points, between 9% and 15%; mostly dp transfer". If

@@ -111,9 +111,9 @@ std::string speed_text(double ratio) {
   return fmt::format("{} {}", share_text(ratio - 1), ratio < 1 ? "slower" : "faster");
 }
 
-/// Returns "between 9% and 15%", the interval of a ratio of throughputs. It adds "slower" and
-/// "faster" if the ends of the interval differ in direction, and gives ratios if an end is more
-/// than twice as fast.
+/// Returns the interval of a ratio of throughputs: "between 9% and 15%". If its ends differ in
+/// direction, or if an end is at least twice as fast, both are in the words of speed_text():
+/// "between 3.1% slower and 12% faster", "between 80% faster and 2.4x as fast".
 std::string between_text(const statistics::Located& at) {
   constexpr double twice = 2;
   const double lower = *at.lower, upper = *at.upper;

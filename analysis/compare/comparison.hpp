@@ -65,12 +65,15 @@ inline constexpr std::array rates{
 /// The curves of one experiment, one for each side that has it. The first side always has it.
 struct ComparedCurve {
   std::string title;
-  std::optional<int> baseline;  ///< rank count; absent if no rank count is measured on all sides
-  std::string no_baseline;      ///< why there is no baseline; "" if there is one
+  /// The rank count of the baseline. Absent if no rank count is measured on all sides that have the
+  /// curve, or if none of those is the one that the user asked for.
+  std::optional<int> baseline;
+  std::string no_baseline;  ///< why there is no baseline; "" if there is one
   std::vector<std::optional<SideCurve>> sides;
 };
 
-/// The verdict on a point. Without a gate (`--gate`) only the last four values occur.
+/// The verdict on a point. Without a gate (`--gate`) only the last four values occur. `one_launch`
+/// stands for fewer than 3 launches on a side, which are too few for an interval.
 enum class Verdict : std::uint8_t {
   regression,
   passed,
@@ -98,7 +101,7 @@ struct CausePart {
 };
 
 /// The causes of the difference between a side's point and the first side's point. In each list the
-/// largest causes come first, then `other_causes`, then `untraced_part`.
+/// largest causes come first, then `other_causes`, then `untraced_part`; these two may be absent.
 struct Why {
   /// For each cause, the share of the step time that the side loses to it minus the share that the
   /// first side loses; above 0 if the side loses more. The values sum to the first side's
@@ -152,11 +155,11 @@ struct Overall {
   double cause_share = 0;            ///< share of the change that `cause` explains
 };
 
-/// A curve, or some of its points, that only one of two sides has.
+/// A curve, or a point of a curve, that only one of two sides has.
 struct OnlyOn {
   std::size_t side = 0;
   std::string title;
-  std::vector<int> ranks;  ///< empty = the whole curve
+  std::vector<int> ranks;  ///< rank count of the point; empty = the whole curve
   std::string reason;      ///< why the other side lacks it; "" if not known
 };
 
@@ -167,9 +170,10 @@ struct UnlikeEnd {
   std::vector<std::string> files;  ///< files with this value
 };
 
-/// A setting in which points or curves differ; every report has a line for it.
+/// A setting in which points or curves differ, or a launch with wrong results; every report has a
+/// line for it.
 struct Unlike {
-  std::string what;  ///< "dtype", "option batch", "setting graph", "mesh", "labels", ...
+  std::string what;  ///< "dtype", "option batch", "mesh", "labels", "verification", ...
   UnlikeEnd here{}, there{};
   std::optional<int> ranks{};  ///< rank count of one point; absent = the whole curve
   std::string title{};         ///< title of the curve
@@ -202,7 +206,7 @@ struct Comparison {
   std::vector<Side> sides;
   std::vector<ComparedCurve> curves;
   std::vector<Unlike> unlike;
-  bool refused = false;  ///< settings differ between the sides, so nothing was compared
+  bool refused = false;  ///< nothing was compared, because `unlike` has entries
   std::vector<MachineDifference> machines;
   std::vector<OnlyOn> only;
   std::vector<Difference> differences;

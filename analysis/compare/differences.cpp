@@ -197,7 +197,8 @@ std::optional<statistics::Mean> over_launches(double value, const Residuals& res
   return result;
 }
 
-/// Finds the cause that explains most of the change in step time; all points have equal weight.
+/// Finds the cause that explains most of the change in step time; all points have equal weight. It
+/// finds none if the causes at some point are not known.
 void find_cause(const std::vector<const Difference*>& points, Overall& result) {
   double change = 0;
   std::map<std::string, double> causes;

@@ -28,8 +28,8 @@ struct PointLaunches {
 /// The smallest number of launches from which an interval is computed.
 inline constexpr std::size_t least_launches = 3;
 
-/// True if the value lies inside its interval, or if there is no interval. The value and the
-/// interval come from different estimates (see Difference), so the value may lie outside.
+/// True if the value lies inside its interval, or if there is no interval. The value comes from
+/// medians over launches and the interval from means, so the value may lie outside.
 [[nodiscard]] bool holds_value(const statistics::Located& at);
 /// True if the 95% interval contains the value itself and excludes `none`, the number that means no
 /// difference (1 for ratios, 0 for differences).
@@ -47,7 +47,8 @@ inline constexpr std::size_t least_launches = 3;
                                                        const efficiency::Waterfall& there);
 
 /// Returns the parts with an absolute size of at least `limit`, the largest first, then "other
-/// causes" with the sum of the rest, then untraced_part.
+/// causes" with the sum of the smaller parts, if any. untraced_part comes last, unless it is one of
+/// the smaller parts.
 [[nodiscard]] std::vector<CausePart> above(std::vector<CausePart> parts, double limit);
 
 /// Sets the p-values and the verdict of each difference, and returns the overall result of the
@@ -59,7 +60,8 @@ inline constexpr std::size_t least_launches = 3;
 /// `loss`. Points with fewer than 3 launches on a side are not tested.
 [[nodiscard]] Gate pass_through_gate(std::span<Difference> differences, double loss);
 
-/// Compares each side except the first with the first side over all points; see Overall.
+/// Compares each side except the first with the first side over all points. Each result has the
+/// geometric mean of the points' throughput ratios, its interval, and the largest cause.
 [[nodiscard]] std::vector<Overall> overall(const Comparison& of);
 
 }  // namespace isoscale::analysis::compare

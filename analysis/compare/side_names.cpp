@@ -47,8 +47,8 @@ std::string of_files(Runs runs) {
   return stems.size() == 1 ? stems.front() : without_number(common_beginning(stems));
 }
 
-/// Returns the name, without the path before it, of the folder that holds the files; "" if they are
-/// in folders with different names.
+/// Returns the name of the files' folder, without the path to it; "" if the files are in folders
+/// with different names.
 std::string of_folders(Runs runs) {
   std::set<std::string> folders;
   for (const RunReport& run : runs) {

@@ -32,8 +32,8 @@ struct Quantity {
 /// Returns why a series cannot be used, as the end of a sentence: "its times do not rise"; "" if it
 /// can. A usable series has samples, finite values and times, times that rise by at least a
 /// nanosecond, and the unit of its quantity; its counters do not fall. Known quantities have
-/// further limits: no level is below 0, no utilisation is above 1, and no device is busy for longer
-/// than the time between samples.
+/// further limits: no value is below 0, no utilisation is above 1, and no busy time grows by
+/// clearly more than the time from the first sample to the last.
 [[nodiscard]] std::string_view flaw_of(const results::DeviceSeries& series);
 
 struct UsableSeries {
@@ -65,7 +65,7 @@ struct UsableSeries {
 /// A reason for lowered clocks that is frequent enough to be reported.
 struct HeldDown {
   std::string_view reason;  ///< "hardware thermal slowdown"
-  double share = 0;         ///< share of the samples
+  double share = 0;         ///< share of the samples that have it
 };
 
 /// Returns the reasons for lowered clocks in a series of throttle_reasons, from `begin` seconds on.

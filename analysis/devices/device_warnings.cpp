@@ -42,7 +42,7 @@ constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_sha
 constexpr double drift_limit = 0.03;         // relative change from the first to the last third
 constexpr std::size_t fewest_of_third = 3;   // fewest samples in each of these two thirds
 constexpr double dip = 0.9;                  // share of the median; lower samples count as dips
-constexpr double dip_share = 0.1;            // dips are reported if more samples than this are dips
+constexpr double dip_share = 0.1;            // dips are reported above this share of the samples
 constexpr std::size_t fewest_for_dips = 10;  // fewest samples in which dips are looked for
 constexpr double busy_enough = 0.8;          // share of the time in which a CPU must be busy
 /// The bit of nvmlClocksEventReasons for an idle GPU.
@@ -54,8 +54,8 @@ std::string name_of(const PointData& point, const DeviceSeries& series) {
 }
 
 /// True if a device was busy at the time of a sample of its clock. `of` are its reasons for lowered
-/// clocks (GPU) or its busy time (CPU); null if they were not sampled, in which case a GPU counts
-/// as busy and a CPU does not.
+/// clocks (GPU) or its busy time (CPU); null if they were not sampled. If they have no sample at
+/// this time, a GPU counts as busy and a CPU does not.
 bool was_busy(const DeviceSeries* of, bool is_gpu, double time) {
   if (of == nullptr) return is_gpu;
   const auto found = std::ranges::lower_bound(of->time, time);

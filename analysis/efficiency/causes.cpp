@@ -145,7 +145,7 @@ NamedCause imbalance_of(const results::RunData& run, const results::PointData& p
   return cause;
 }
 
-/// Adds the waiting as one cause if too few steps were traced to tell imbalance from noise.
+/// Adds the waiting as one cause, for points whose traces do not tell imbalance from noise.
 void add_undivided(const results::RunData& run, const results::PointData& point,
                    const breakdown::BreakdownResult& breakdown, std::vector<NamedCause>& result) {
   const double share = breakdown.mean->wait / breakdown.mean->step;

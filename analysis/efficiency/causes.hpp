@@ -78,8 +78,9 @@ struct NamedCause {
 };
 
 /// Returns the named causes of a point in this order: ranks whose own GEMMs are slow, slow links,
-/// waiting for the same ranks in every step (imbalance), and waiting for changing ranks (noise).
-/// Waiting is only named if it takes more than 1% of the step.
+/// waiting for the same ranks in every step (imbalance), and waiting for changing ranks (noise). If
+/// the last two cannot be told apart, they are one cause, "waiting". Waiting is only named if it
+/// takes more than 1% of the step.
 [[nodiscard]] std::vector<NamedCause> named_causes(const results::RunData& run,
                                                    const results::PointData& point,
                                                    const breakdown::TracedSteps& traced,

@@ -49,15 +49,18 @@ struct UsefulWork {
                                      const breakdown::BreakdownResult& breakdown,
                                      const std::optional<UsefulWork>& baseline);
 
-/// The costs of a traced step by cause, in seconds, mean over ranks. They sum to the breakdown's
-/// step. The time of an op is its median over steps; the difference between mean and median is
-/// noise. Among ranks that play the same program the median rank is typical (of two ranks, the
-/// faster one); the difference between the other ranks and the typical one is imbalance.
+/// The costs of a traced step by cause, in seconds, mean over ranks. These sum to the breakdown's
+/// step: gemm, other_compute, copies, transfer (or communication, if it is set), bubble, waiting,
+/// gap and other. The other members are parts of these. The time of an op is its median over steps;
+/// the difference between mean and median is noise. Among ranks that play the same program the
+/// median rank is typical (of two ranks, the faster one); the difference between the other ranks
+/// and the typical one is imbalance.
 struct StepCosts {
   double gemm = 0;  ///< GEMMs on typical ranks in traced steps
   /// The GEMM time without communication, and the time that overlap with communication adds to it.
   /// If no communication was hidden, `gemm_alone` is the whole GEMM time. Otherwise both come from
-  /// a step that was measured without communication, and are absent if there was none.
+  /// steps that were played without communication; they are absent unless all traced ranks have
+  /// times of such steps.
   std::optional<double> gemm_alone{}, gemm_overlap{};
   double other_compute = 0, copies = 0;
   std::map<mesh::AxisSet, double> transfer;  ///< exposed transfers

@@ -18,8 +18,9 @@ namespace {
 
 using program::OpKind;
 
-/// The limits that the factor of a slow rank exceeds (see slow_ranks): `least` is for its median,
-/// `certain` for the lower end of its interval, `without_interval` for the median without interval.
+/// The limits for a slow rank. The factor is its GEMM time divided by that of its peers. `least` is
+/// for the factor's median, `certain` for the lower end of its interval, and `without_interval` for
+/// the median if there is no interval.
 struct Limits {
   double least, certain, without_interval;
 };

@@ -76,7 +76,7 @@ std::string machine_text(const std::vector<JoinedCurve>& curves,
     }
     if (seen.size() < 2 || differing.size() == most) continue;
     std::string text = name + " " + value_of(curves[at], name);
-    // Commas separate the parts of a title, so the text must have none.
+    // Commas separate the facts, and the parts of a title, so a fact must have none.
     std::erase(text, ',');
     differing.push_back(std::move(text));
   }

@@ -56,9 +56,10 @@ struct Joined {
 /// such a label, `all` does not. Points that differ in such labels are never joined.
 enum class Counted : std::uint8_t { sound, all };
 
-/// Joins curves with equal experiments (see are_alike) on equal machines. Launches that measured
-/// the same rank count with another mesh, with other options or on another number of nodes go to
-/// separate curves. A point is included if it is ok, has step times and is not known to be wrong.
+/// Joins curves on equal machines whose experiments agree in all fields that must not differ on a
+/// curve (are_alike). Launches that measured the same rank count with another mesh, with other
+/// options or on another number of nodes go to separate curves. A point is included if it is ok,
+/// has step times and is not known to be wrong.
 /// - Counted::sound leaves out points with a label that excludes them (see Counted), and launches
 ///   labelled few-steps, unless all launches of the point have this label.
 /// - Counted::all includes these, since the interval of a comparison contains the scatter that few

@@ -117,8 +117,8 @@ struct SlowPair {
                                                const results::PointData& point,
                                                std::span<const results::RankFacts> facts);
 
-/// Returns "rank 3 on node17, GPU 0000:3b:00.0" for a rank of the point: MPI's rank, host and GPU,
-/// as far as they are known.
+/// Returns "rank 3 on node17, GPU 0000:3b:00.0" for a rank of the point: its number in
+/// MPI_COMM_WORLD, its host, and its GPU or else the CPUs that it is bound to, as far as known.
 [[nodiscard]] std::string rank_name(const results::PointData& point, int rank,
                                     std::span<const results::RankFacts> facts);
 

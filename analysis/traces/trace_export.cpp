@@ -248,8 +248,9 @@ class PointExport {
 
   /// Returns how long op `op` of a trace waited for its partners, at most the length of its span; 0
   /// if the wait does not exceed the clock error. Absent for ops that do not communicate, for ops
-  /// with a partner that was not traced or whose clock is not aligned, and in steps that are not
-  /// analysed (see step_counts).
+  /// with a partner that was not traced or whose clock is not aligned, on ranks with a message that
+  /// no op of the partner matches, and in steps that are not analysed: those of warm-up, and the
+  /// first of each block of traced steps.
   [[nodiscard]] std::optional<Nanoseconds> wait_of(const StepTrace& trace, std::uint32_t op) const {
     const OutlineOp& at = point_.outline.of(trace.rank).ops[op];
     const auto found = step_of_.find(&trace);

@@ -50,7 +50,7 @@ void silence() {
 
 PropertyId file_access() {
   PropertyId access{check(H5Pcreate(H5P_FILE_ACCESS))};
-  // With these arguments HDF5 does not lock files, and ignores file systems without locks.
+  // With these arguments HDF5 does not lock files, and does not fail on file systems without locks.
   check(H5Pset_file_locking(access.get(), false, true));
   // The format of HDF5 1.8 has checksums for metadata, can be read by all later versions, and has
   // no flag that marks a file as open for writing, which a killed writer would leave set.

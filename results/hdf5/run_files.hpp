@@ -102,8 +102,9 @@ void sweep_temporary_files(const std::filesystem::path& directory);
 /// Checks before a run whether a run file can be written at `path`. The directory must exist, and
 /// it must be possible to create files there (one is created and removed). Without
 /// IfExists::overwrite, there must be no file at `path` and none with the name of one of its parts;
-/// with it, a file at `path` must be one that this user may replace. Removes temporary files that
-/// killed runs of this machine left there. Throws base::UsageError.
+/// with it, a file at `path` must be one that this user may replace. The name must be short enough
+/// for the longer names of parts. Removes temporary files that killed runs of this machine left
+/// there. Throws base::UsageError if a condition does not hold.
 void check_output(const std::filesystem::path& path, settings::IfExists if_exists);
 
 /// Returns the path of the part file of the point number `index`, in the folder of the run file:

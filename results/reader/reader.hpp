@@ -15,8 +15,8 @@ namespace isoscale::results {
 /// Reads the whole run from a run file and its part files. Attributes, groups and datasets that
 /// this version does not know are ignored. Throws base::UsageError, which names the file, when it
 /// is missing, not an HDF5 file, truncated, not a run file, of a newer or older major schema
-/// version, damaged, or inconsistent. Throws base::Error if the separate process in which files
-/// without a right digest are read cannot be started.
+/// version, damaged, or inconsistent. Files whose digest is wrong or missing are read in a separate
+/// process; throws base::Error if it cannot be started.
 [[nodiscard]] RunData read_run(const std::filesystem::path& path);
 
 /// Reads those points of the run `id` that can be read from files with a right digest. The file at

@@ -168,7 +168,8 @@ std::vector<Row> get_rows(const Source& from, int minor, std::string_view label,
   return rows.take();
 }
 
-/// A scalar attribute of the record's group; an absent optional has no attribute.
+/// A scalar attribute of the record's group. If the member is an optional without a value, the
+/// attribute is not written.
 template <class Member>
 struct Attribute {
   const char* name;
@@ -286,7 +287,8 @@ struct Table {
   }
 };
 
-/// A record that is stored in its own group; an absent optional has no group.
+/// A record that is stored in its own group. If the member is an optional without a value, the
+/// group is not written.
 template <class Member>
 struct Part {
   const char* name;

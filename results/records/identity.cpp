@@ -16,9 +16,9 @@ struct LaunchVariable {
   std::string_view name;
   WhenResumed when_resumed;
 };
-/// Environment variables that select devices, name a host or control logging, so they do not affect
-/// times. OMPI_MCA_rmaps_base_oversubscribe is in the list because a label of the point already
-/// tells if ranks shared cores.
+/// Environment variables that do not affect times: they select devices, name a host or a folder, or
+/// control logging. OMPI_MCA_rmaps_base_oversubscribe is in the list because a label of the point
+/// already tells if ranks shared cores.
 constexpr auto of_one_launch =
     std::to_array<LaunchVariable>({{"NCCL_DEBUG", WhenResumed::may_differ},
                                    {"NCCL_HOSTID", WhenResumed::may_differ},

@@ -53,8 +53,8 @@ void check_lengths(const PointData& point) {
 }
 
 /// Throws base::Error unless every op is on a stream that exists, has waits and transfers that
-/// exist, and waits only for earlier ops. Also throws if the distance to a peer cannot be negated:
-/// the op of the peer that matches has the negated distance.
+/// exist, and waits only for earlier ops. Also throws if the distance to a peer is INT32_MIN, which
+/// cannot be negated: the matching op of the peer has the negated distance.
 void check_outline(const program::Outline& outline) {
   const std::size_t streams = outline.streams.size();
   require(streams <= program::max_streams, "a rank has too many streams");

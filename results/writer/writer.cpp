@@ -77,8 +77,8 @@ fs::path new_part_path(const fs::path& run_file, int index) {
 }
 
 /// The bytes that are reserved in a run file for a reference to a part file, or for the fields of
-/// put_end() without the calibration. Both usually need less; only warnings, which are among these
-/// fields, may have any length.
+/// put_end() without the calibration. Both usually need less. Only the warnings, which put_end()
+/// writes too, may have any length.
 constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
 
 /// Calls `work` and adds the path to its errors, since HDF5 does not always name the file that it

@@ -40,8 +40,9 @@ class RunWriter {
   /// indices `again` are removed from the file, to be measured anew. The file becomes partial, and
   /// keeps the warnings of `earlier` and the facts about the earlier launch. Part files of this run
   /// that the run file does not refer to are removed; those of the points `again` are removed once
-  /// there are new ones or the run ends. Throws base::Error, with the file unchanged, or
-  /// base::UsageError when another launch is writing it or has changed it since `earlier` was read.
+  /// there are new ones or the run ends. Throws base::Error, with the file unchanged; this is
+  /// base::UsageError when the file is damaged, read-only or missing, when another launch is
+  /// writing it, or when one has changed it since `earlier` was read.
   [[nodiscard]] static RunWriter resume(const std::filesystem::path& path, RunData earlier,
                                         const std::set<int>& again,
                                         units::Bytes part_limit = default_part_limit);
