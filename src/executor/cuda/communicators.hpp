@@ -30,9 +30,9 @@ namespace isoscale::executor::cuda {
 /// until a time limit, so that a missing peer causes an error and not a hang.
 ///
 /// world() makes a non-blocking communicator, which serves only to make others from it by split().
-/// Those are blocking and carry a program's communication: since NCCL 2.24 each call on a
-/// non-blocking communicator starts a new thread, which would be measured as a launch gap that
-/// training programs do not have.
+/// The communicators that split() makes carry a program's communication and are blocking. Since
+/// NCCL 2.24, each call on a non-blocking communicator starts a new thread; this would be measured
+/// as a launch gap that training programs do not have.
 class NcclCommunicator {
  public:
   NcclCommunicator() = default;
@@ -62,8 +62,8 @@ class NcclCommunicator {
   explicit NcclCommunicator(std::string name);
 
   std::unique_ptr<const std::string> name_;  ///< NCCL keeps a pointer to the name
-  /// The handle of a communicator that was not closed aborts it when it is destroyed, since
-  /// ncclCommDestroy may wait for peers that never answer.
+  /// The destructor aborts a communicator that was not closed, since ncclCommDestroy may wait for
+  /// peers that never answer.
   base::Handle<ReleasedBy<ncclComm_t, ncclCommAbort>> handle_;
   int size_ = 0;
 };
@@ -147,12 +147,13 @@ struct CommunicatorPlan {
   std::vector<LinkKind> links;
   /// The axes for which one communicator carries all messages. NCCL then starts one kernel for all
   /// messages of an op; kernels of several communicators on one stream would run one after the
-  /// other. This requires that a single stream has all the messages, and either that no two links
-  /// join the same two ranks, or that the ops of all ranks correspond, so that messages of
-  /// different links match by their order.
+  /// other. An axis is joined only if all its messages are on one stream. If two of its links join
+  /// the same two ranks, the ops of all ranks must also correspond, so that messages of different
+  /// links match by their order.
   mesh::AxisSet joined{};
 
-  /// Returns the kind of the communicator that carries the messages of a link.
+  /// Returns the kind of the communicator that carries the messages of a link. Distance 0 stands
+  /// for all links of a joined axis.
   [[nodiscard]] LinkKind carrier(const LinkKind& link) const {
     return joined.contains(link.axis) ? LinkKind{.axis = link.axis, .distance = 0, .parity = 0}
                                       : link;
@@ -243,8 +244,8 @@ class DeviceBarrier {
   DeviceBarrier() = default;
   DeviceBarrier(const program::ProgramSet& set, const Communicators& communicators);
 
-  /// Enters the barrier on `stream`. The first call for a section makes NCCL connect. Throws
-  /// NcclError.
+  /// Enters the barrier on `stream`; in the first call for a section, NCCL may still make
+  /// connections. Throws NcclError.
   void enter(program::Section section, cudaStream_t stream) const;
   /// Drops the word that the barrier reduces without freeing it, as kernels may still use it.
   void abandon() noexcept { static_cast<void>(word_.release()); }

@@ -50,8 +50,8 @@ struct Versions {
 };
 [[nodiscard]] Versions versions();
 
-/// Returns the reason why this machine cannot play on a GPU: no driver, an old driver, an old NCCL,
-/// or no GPU. Returns "" if it can.
+/// Returns the reason why this machine cannot play on a GPU: no driver, an old driver, a driver
+/// that does not answer, an old NCCL, or no GPU. Returns "" if it can.
 [[nodiscard]] std::string device_problem();
 
 /// The GPU of this rank, made current for the calling thread.

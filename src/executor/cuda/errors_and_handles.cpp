@@ -23,7 +23,7 @@ void log_failure(const char* what, Status status) noexcept {
       base::warn(fmt::format("isoscale: warning: giving back {} failed: {}", what, error.what()));
     } catch (...) {  // out of memory: the failure cannot be reported
     }
-  } catch (...) {  // out of memory again
+  } catch (...) {  // check() had no memory for its message
   }
 }
 

@@ -149,7 +149,8 @@ units::Bytes storage_of(const program::RankProgram& program, const Memory& memor
 }
 
 /// Chooses, in all sections, the ops at whose start the GPU writes a mark to host memory, which
-/// shows where a GPU hangs (stream_words.hpp). `cost` is the time of one mark.
+/// shows where a GPU hangs (stream_words.hpp). `cost` is the time of one mark; without it, no op is
+/// marked.
 void mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
           std::optional<units::Seconds> cost) {
   if (!cost) return;
@@ -176,7 +177,7 @@ class CudaExecutor final : public Executor {
   [[nodiscard]] SessionPtr prepare(const program::ProgramSet& set, const comm::Communicator& point,
                                    const SessionOptions& options) override {
     agreed(point, [&] {
-      require_no_faults(options, "cuda");  // faults may be set on some ranks only
+      require_no_faults(options, "cuda");  // faults to inject may be set on some ranks only
       require_transports(set, description_);
     });
     const program::RankProgram& program = set.of(point.rank());

@@ -129,8 +129,8 @@ std::uint64_t Operand::extent(std::uint64_t batch) const {
 bool GemmProblem::is_fp8() const { return cuda::is_fp8(first.type) || cuda::is_fp8(second.type); }
 
 std::string GemmProblem::key(const std::string& library) const {
-  // The text describes the program's row-major GEMM, in which A is `second` and m and n are
-  // swapped.
+  // The text describes the program's row-major GEMM: its A is `second`, its m is `n`, and its n is
+  // `m`.
   const char* const addends[] = {"", " + C in place", " + C"};
   const std::uint64_t leading_c = addend == Addend::none ? 0 : c.leading;
   const std::uint64_t batch_c = addend == Addend::none ? 0 : c.batch_stride;

@@ -33,13 +33,13 @@ constexpr int most_candidates = 16;
 // The following times are in seconds. They are long because an idle GPU runs at a low clock and
 // needs a while to raise it, and a busy GPU lowers it again when it reaches its power limit.
 constexpr double warm_up_seconds = 100e-3;
-constexpr double batch_seconds = 1e-3;   // calls that are timed together, between two events
+constexpr double batch_seconds = 1e-3;   // a batch: the calls between two timing events
 constexpr double turn_seconds = 7e-3;    // one algorithm's turn in a round
-constexpr double final_seconds = 50e-3;  // each finalist, after the rounds
+constexpr double final_seconds = 50e-3;  // total for each finalist, after the rounds
 constexpr double least_batch = 1e-5;  // lower bound for a batch's measured time, so that loops end
 constexpr int rounds = 3;
 constexpr std::size_t finalists = 3;
-constexpr int most_calls = 1000;  // calls in a batch
+constexpr int most_calls = 1000;  // largest number of calls in a batch
 
 template <class Value>
 void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
@@ -212,7 +212,7 @@ GemmChoice fastest_algorithm(cublasLtHandle_t library, const GemmProblem& proble
           .candidates = static_cast<int>(field.size())};
 }
 
-/// Returns the lines of a text, each of which ends with a line break.
+/// Splits a text into lines. Each line of the text ends with a line break, which is left out.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines = base::split(text, '\n');
   if (lines.back().empty()) lines.pop_back();
@@ -225,8 +225,9 @@ CublasLt make_library() {
   return CublasLt{handle};
 }
 
-/// Collective over `point`: returns the keys of all problems that some rank has in `mine`, its
-/// problems without an algorithm. Each is mapped to the lowest such rank, which will time it.
+/// Collective over `point`. `mine` has this rank's problems without an algorithm, by their keys.
+/// Returns the keys of all ranks' problems; each is mapped to the lowest rank that has the problem,
+/// which will time it.
 std::map<std::string, int> owners(const std::map<std::string, const GemmProblem*>& mine,
                                   const comm::Communicator& point) {
   std::string shapes;

@@ -47,7 +47,7 @@ struct PreparedOp {
 /// The NVTX range in which an op is issued.
 struct OpRange {
   program::Phase phase = program::Phase::setup;
-  std::string name{};  ///< "gemm layer 3 mb 0"
+  std::string name{};  ///< such as "gemm layer 3 mb 0" (mb: microbatch)
 };
 
 /// A section, ready to be issued in program order.

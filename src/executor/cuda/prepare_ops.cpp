@@ -101,8 +101,8 @@ void give(const AdviseCall& call, cudaStream_t stream) {
   }
 }
 
-/// Looks up the operands of an op. Throws base::Error if one lies in host memory, except for the
-/// destination of a fill and the source of a checksum, if that is pinned.
+/// Looks up the operands of an op. Throws base::Error if one lies in host memory, with two
+/// exceptions: a fill's destination may lie anywhere, and a checksum's source in pinned memory.
 template <class Op>
 Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
   return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice& slice) {

@@ -89,9 +89,9 @@ PlayTime CudaSession::play(const Play& what) {
 PlayTime CudaSession::play_checked(const Play& what) {
   const PreparedSection& prepared = parts_.program.section(what.section);
   const bool is_traced = what.trace == Trace::on;
-  // The first play of a section uses neither graph nor gate, since libraries load kernels and make
-  // connections in it. A capture may forbid this, and loading a kernel may wait for a stream that
-  // the gate holds back.
+  // In the first play of a section, libraries load kernels and make connections. A graph's capture
+  // may forbid these calls, and loading a kernel may wait for a stream that the gate holds back.
+  // Therefore the first play uses neither graph nor gate.
   const bool is_first = !played_.contains(what.section);
   const bool replays = parts_.graph == settings::Graph::on && prepared.can_be_captured &&
                        what.section != program::Section::setup && !is_first;
@@ -185,7 +185,7 @@ std::optional<Whereabouts> CudaSession::whereabouts() const {
   const auto before = static_cast<std::uint32_t>(result.plays);
   const std::uint32_t passes = marks.last_pass() - before;  // modulo 2^32
   result.begun = marks.begun();
-  // If the first pass of this play (the first run of the section) has not begun, the marks are
+  // `passes` is 0 or, modulo 2^32, negative if no pass of this play has begun. The marks are then
   // those of an earlier play.
   constexpr std::uint32_t negative = std::uint32_t{1} << 31U;
   if (passes == 0 || passes >= negative) {

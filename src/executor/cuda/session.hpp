@@ -120,12 +120,13 @@ class CudaSession final : public Session {
   /// Measures the time between two events on the GPU. With Launches::counted, the first event
   /// happens as soon as play() is called, since the streams are idle. With Launches::hidden, it
   /// happens once the host has launched the first ops behind it in the stream, and all ranks with
-  /// which the section has collectives have reached it. In the first play of a section it does not
-  /// wait for the launches, since libraries load kernels and make connections then.
+  /// which the section has collectives have reached it. In the first play of a section, the event
+  /// does not wait for the launches, since libraries load kernels and make connections then.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
   /// Returns the sum of the times that ncclGroupSimulateEnd gives for the collectives, each in a
-  /// group of its own; nullopt if the section has messages, for which NCCL has no estimates.
+  /// group of its own. Returns nullopt if the section has no collectives or has messages, for which
+  /// NCCL has no estimates; also if this NCCL gives no estimate or the session has failed.
   [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override;
   [[nodiscard]] std::string arithmetic(program::Section section) const override;
   void read(const program::Slice& slice, std::span<std::byte> into) override;

@@ -40,12 +40,12 @@ int call(WordCall function, cudaStream_t stream, const std::uint32_t* word, std:
   return function(stream, reinterpret_cast<CUdeviceptr>(word), value, flags);
 }
 
-/// The largest share of a section's time that marks may take.
+/// The largest share of a stream's time that its marks may take.
 constexpr double most_share = 0.005;
 
-/// Rates that no known GPU exceeds: the rate of 8-bit GEMMs as measured on a GB200, and, in bytes
-/// per second, the bandwidth of its memory and the sum of both directions of its links (NVIDIA,
-/// Blackwell architecture technical brief).
+/// Rates that no known GPU exceeds. The first is the rate of 8-bit GEMMs as measured on a GB200.
+/// The others are in bytes per second: the bandwidth of its memory, and the sum of both directions
+/// of its links (NVIDIA, Blackwell architecture technical brief).
 constexpr double most_flop_per_second = 3.6e15, most_memory = 8e12, most_link = 1.8e12;
 
 /// Returns a lower bound for the op's time on any GPU, in seconds.
@@ -155,8 +155,8 @@ std::vector<bool> choose_marks(const program::Outline& section, units::Seconds c
     is_used[op.stream] = true;
   }
   const double apart = cost.value() / most_share;
-  // A section with marks writes at least these: one for the pass and, for each stream, one that
-  // says that no op has begun and one for the first op.
+  // A section with marks writes at least one word for the pass and two for each stream: one says
+  // that no op has begun, the other that the first op begins.
   const auto always = 1 + 2 * static_cast<double>(std::ranges::count(is_used, true));
   if (always * apart > *std::ranges::max_element(takes)) return {};
   std::vector<bool> marked;

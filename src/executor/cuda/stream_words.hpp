@@ -30,8 +30,8 @@ namespace isoscale::executor::cuda {
 /// Makes the stream wait until the word at `at` is `value` or greater, modulo 2^32.
 [[nodiscard]] int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value);
 
-/// Holds a stream back until the host has launched the first ops behind it, so that the timed part
-/// contains no waits for launches. The stream waits for a word of pinned host memory.
+/// Holds a stream back until the host has launched the first ops behind the gate, so that the timed
+/// part contains no waits for launches. The stream waits for a word of pinned host memory.
 ///
 /// A launch may itself wait for the stream, if the queue of launches is full or code has to be
 /// loaded. A thread of the gate therefore opens it after `patience`; was_late() then returns true.

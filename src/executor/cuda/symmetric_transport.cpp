@@ -34,8 +34,9 @@ void require_kernel(const Collective& collective, program::DType type) {
                                 program::name(program::kind_of(collective)), program::name(type)));
 }
 
-/// Returns the offsets in the symmetric arena, and the slices' steps, at which a rank's symmetric
-/// collectives along `axes` access the memory of peers. They must be the same on all ranks.
+/// Returns where a rank's symmetric collectives along `axes` access the memory of peers: for each
+/// slice, its offset in the symmetric arena in bytes, then its step. All ranks of a group must have
+/// the same list.
 std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::AxisSet axes) {
   std::vector<std::uint64_t> addresses;
   for_each_symmetric<Collective>(
@@ -88,8 +89,9 @@ int widest_group(const mesh::Shape& mesh) {
   return widest;
 }
 
-/// Identifies the messages between two ranks on one link in one direction: number of the link, rank
-/// of the peer in the group, direction.
+/// Identifies the messages between two ranks, on one communicator for links, in one direction. Its
+/// parts are the communicator's number (Communicators::link_number), the rank of the peer in the
+/// group, and the direction.
 using Lane = std::tuple<std::size_t, int, program::Direction>;
 
 /// Converts the transfers of one rank's exchanges to messages for kernels.

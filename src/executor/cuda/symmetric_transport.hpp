@@ -26,7 +26,7 @@ void require_symmetric(const program::ProgramSet& set, const Communicators& comm
 /// The exchanges of one rank's program that use Transport::symmetric: the arguments of their
 /// kernels, and the flag that makes waiting kernels end. The kernels synchronise with those of
 /// peers through PutChannels (kernels/kernels.hpp), which lie after the programs' buffers in the
-/// symmetric arena, one for each link and each rank of the link's group.
+/// symmetric arena: for each communicator that carries links, there is one for each of its ranks.
 class Puts {
  public:
   Puts() = default;

@@ -96,9 +96,9 @@ __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t colum
   }
 }
 
-/// Casts and transposes one tile per block through shared memory, so that both matrices are
-/// accessed along their rows, in words of 16 bytes where the rows of `extents` and of
-/// `transposed_extents` are made of packs. `dst` may be missing.
+/// Casts and transposes tiles through shared memory, so that all matrices are accessed along their
+/// rows. src and dst are accessed in words of 16 bytes if extents.packs is not 0, and transposed if
+/// transposed_extents.packs is not 0. `dst` may be missing.
 template <class From, class To>
 __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<From> src,
                                OptionalOut<To> dst, Out<To> transposed, Scaling scaling) {

@@ -31,7 +31,8 @@ namespace isoscale::executor::cuda {
 /// type saturate.
 [[nodiscard]] cudaError_t start(const Arguments<program::Cast>& call, cudaStream_t stream);
 /// Updates weights. Either all types are f64, or gradient and weight are f32, f16 or bf16 and the
-/// state (master copy or, without one, the weight; moments and powers) is f32.
+/// state is f32. The state is the master copy (the weight if there is none), the moments and the
+/// powers.
 [[nodiscard]] cudaError_t start(const Arguments<program::Update>& call, cudaStream_t stream);
 /// Computes the checksum of elements of any type.
 [[nodiscard]] cudaError_t start(const Arguments<program::Checksum>& call, cudaStream_t stream);
@@ -99,7 +100,8 @@ template <class Op>
 // the sender the offset of a message in the receiver's window; the sender's kernel stores the data
 // there over the link and then sets a flag. This is a rendezvous, like ncclSend and ncclRecv.
 
-/// The largest number of messages from one rank to another that may be in flight at the same time.
+/// The largest number of messages from one rank to another on one link that may be in flight at
+/// the same time.
 inline constexpr std::uint32_t put_slots = 64;
 
 /// The state of a rank's messages to and from one other rank on one link. It lies in the rank's
@@ -117,14 +119,14 @@ struct alignas(128) PutChannel {
 
 /// One message. Offsets are bytes into the window of a rank.
 struct PutMessage {
-  void* window = nullptr;    ///< NCCL's handle of the window
-  int peer = 0;              ///< rank in the window's communicator
-  std::uint32_t number = 0;  ///< position among this call's messages on its channel and direction
-  std::uint32_t of_channel = 0;    ///< how many messages this call has on the channel and direction
-  std::byte* data = nullptr;       ///< this rank's data to send, or where to receive
-  std::uint64_t place = 0;         ///< receives only: offset of `data` in this rank's window
-  std::uint64_t bytes = 0;         ///< more than 0
-  PutChannel* channel = nullptr;   ///< this rank's channel
+  void* window = nullptr;         ///< NCCL's handle of the window
+  int peer = 0;                   ///< rank in the window's communicator
+  std::uint32_t number = 0;       ///< index among this call's messages of its channel and direction
+  std::uint32_t of_channel = 0;   ///< how many messages this call has of its channel and direction
+  std::byte* data = nullptr;      ///< this rank's data to send, or where to receive
+  std::uint64_t place = 0;        ///< receives only: offset of `data` in this rank's window
+  std::uint64_t bytes = 0;        ///< more than 0
+  PutChannel* channel = nullptr;  ///< this rank's channel
   std::uint64_t peer_channel = 0;  ///< offset of the peer's channel in its window
 };
 
@@ -137,7 +139,7 @@ struct PutCall {
   /// Counts the blocks that are done: one word for each sent message, then one for the call; zero
   /// between plays.
   std::uint32_t* done = nullptr;
-  const std::uint32_t* stop = nullptr;  ///< if not 0, all waits end, since peers may be gone
+  const std::uint32_t* stop = nullptr;  ///< waits end if *stop is not 0: peers may be gone
 };
 [[nodiscard]] cudaError_t start(const PutCall& call, cudaStream_t stream);
 

@@ -44,7 +44,8 @@ __global__ void norm_gradient(Extents extents, In<T> dy, In<T> s, In<T> addend, 
   using Value = Compute<T>;
   for_each_row(extents, [&](std::uint64_t row, std::uint64_t /*matrix*/) {
     const Value inverse = inverses[row];
-    // y is s * inverse, so mean(dy * y) * y = mean(dy * s) * inverse^2 * s.
+    // dx is inverse * (dy - mean(dy * y) * y), plus the addend if there is one. Since y is
+    // s * inverse, mean(dy * y) * y = mean(dy * s) * inverse^2 * s.
     Value dot = 0;
     for_each_column(
         extents, [&](const T& a, const T& b) { dot += load(a) * load(b); }, dy.row(row),

@@ -173,8 +173,9 @@ __device__ void visit(const Op& op, std::uint64_t at, std::uint64_t step,
   (held.store(at, step), ...);
 }
 
-/// Calls op(element of each row ...) for the columns of a row that thread number `first` of `step`
-/// threads processes: first whole packs, of which the row has `packs`, then the remaining elements.
+/// Calls op(element of each row ...) for the columns of a row that one thread processes: its share
+/// of the row's `packs` whole packs, then its share of the remaining elements. The row is shared by
+/// `step` threads, of which this one has the number `first`.
 template <class Op, class... O>
 __device__ void for_each_in_row(std::uint64_t columns, std::uint64_t packs, std::uint64_t first,
                                 std::uint64_t step, const Op& op, const O&... rows) {
@@ -191,8 +192,8 @@ __device__ void for_each_in_row(std::uint64_t columns, std::uint64_t packs, std:
   }
 }
 
-/// The extents of the operands of a kernel. If no operand has gaps between its rows, the rows of
-/// each operand are treated as one row.
+/// The extents of the operands of a kernel. start_elements() treats the rows of a matrix as one
+/// row if no operand has gaps between its rows.
 struct Extents {
   std::uint64_t rows = 0, columns = 0, batch = 1;
   std::uint64_t packs = 0;  ///< whole packs of a row; 0 if an operand is not aligned
@@ -275,8 +276,9 @@ void start_elements(void (*kernel)(Extents, Parameters...), Extents extents, cud
                stream, extents, arguments...);
 }
 
-// The following functions are the common parts of kernels with one block per row. Each thread reads
-// and writes only its own columns, so that a result may overwrite an operand.
+// Most of the following functions are common parts of kernels in which each block works on whole
+// rows. Each thread reads and writes only its own columns, so that a result may overwrite an
+// operand.
 
 /// Calls launch(extents, Type<T>{}) for an op on matrices of floating types, which all have the
 /// same extents.
