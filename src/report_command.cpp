@@ -124,8 +124,8 @@ void require_baseline(const settings::ReportCommand& command,
 /// would be unreadable, and memory might not hold all runs.
 constexpr std::size_t most_joined = 32;
 
-/// Warns of files that cannot be read. Throws base::UsageError if none of the `files` files can be
-/// read.
+/// Warns of each file that cannot be read. `files` is the number of all files; if none of them can
+/// be read, the function throws base::UsageError.
 void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable,
                     std::size_t files) {
   if (files == 1 && !unreadable.empty()) throw base::UsageError(unreadable.front().reason);

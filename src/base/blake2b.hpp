@@ -27,8 +27,9 @@ class Blake2b {
   void compress(const char* block, Block which);
 
   std::array<std::uint64_t, 8> state_{};
-  /// Its first `filled_` bytes were added and are not compressed yet. A full block is compressed
-  /// when more bytes are added; finish() compresses what is left as the last block.
+  /// The block that is being filled: its first `filled_` bytes were added and are not compressed
+  /// yet. A full block is compressed when more bytes are added; finish() compresses what is left as
+  /// the last block.
   std::array<char, block_bytes> waiting_{};
   std::size_t filled_ = 0;
   std::uint64_t added_ = 0;  ///< bytes compressed so far, with those of a block in compression

@@ -78,8 +78,8 @@ void drop_errors() {
 
 enum class Heard : std::uint8_t { all, too_much, too_late };
 
-/// Collects what a forked copy sends, until it closes its pipe, until the time `until`, or until
-/// there are more than `most` bytes.
+/// Appends to `said` the bytes that a forked copy sends. It ends when the copy closes its pipe
+/// (all), at the time `until` (too_late), or when there are more than `most` bytes (too_much).
 Heard listen(int pipe, Clock::time_point until, units::Bytes most, std::string& said) {
   std::array<char, 65536> block{};
   while (true) {

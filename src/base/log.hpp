@@ -11,8 +11,8 @@ namespace isoscale::base {
 /// interleave. Library code reports through this function and never writes to standard output.
 void warn(std::string_view line);
 
-/// Writes a line like warn(), but for a thread that must not wait for the reader of standard error:
-/// if a pipe or terminal takes nothing more for `limit`, the rest of the line is dropped.
+/// Writes a line like warn(), for a thread that must not wait long for the reader of standard
+/// error. The part that a pipe or terminal has not taken within `limit` is dropped.
 void warn_within(std::string_view line,
                  std::chrono::milliseconds limit = std::chrono::milliseconds{500});
 

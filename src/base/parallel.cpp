@@ -37,7 +37,7 @@ class Turns {
         const std::function<bool(std::size_t, std::size_t)>& begins)
       : ahead_(ahead), begins_(begins), has_ended_(items) {}
 
-  /// Returns the next item to begin; absent if no more should begin.
+  /// Waits until the next item may begin, and returns it; absent if no further item should begin.
   std::optional<std::size_t> next() {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [&] { return is_over() || ended_ + ahead_ > next_; });

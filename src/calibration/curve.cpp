@@ -117,9 +117,9 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   return middle && middle->value > 0 ? middle : std::nullopt;
 }
 
-/// Returns the part of the large sizes' times that does not depend on their bytes. It is the
-/// latency or, if that is 0 (unknown) or differs from the intercept of the line through the large
-/// sizes by more than noise, the intercept.
+/// Returns the part of the large sizes' times that does not depend on their bytes. `line` is the
+/// line through the large sizes. The part is the latency if it is known (above 0) and differs from
+/// the intercept of the line by no more than noise. Otherwise the part is the intercept.
 double fixed_part(std::span<const CurveSample> large, const statistics::Line& line,
                   double latency) {
   constexpr double within_noise = 0.05;  // as a share of the smallest size's time

@@ -36,9 +36,9 @@ inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-t
 /// values of options as text, and leaves unknown arguments in remaining().
 [[nodiscard]] std::unique_ptr<CLI::App> make_app();
 
-/// Adds an option whose placeholder in --help is `value`; if `value` is empty, adds a flag. By
-/// default, CLI11 would keep only one value of an option that is given twice; here it keeps all, so
-/// that value_of() can refuse the second.
+/// Adds an option whose placeholder in --help is `value`; if `value` is empty, adds a flag. The
+/// parser keeps all values of an option that is given twice, so that value_of() can refuse the
+/// second. By default, CLI11 would keep only one.
 CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
                  std::string_view help, std::string_view default_text);
 

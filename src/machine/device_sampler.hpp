@@ -54,7 +54,8 @@ struct Source {
 [[nodiscard]] std::vector<Source> cpu_throttle_sources(const std::filesystem::path& root,
                                                        const std::vector<int>& cpus);
 /// Returns a source of "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of
-/// the time that was not idle, waiting for input or stolen. Empty `cpus` means all.
+/// the time in which a CPU worked. Idle time, waiting for input, and time that a hypervisor took
+/// for other machines do not count. Empty `cpus` means all.
 [[nodiscard]] std::vector<Source> cpu_busy_sources(const std::filesystem::path& root,
                                                    const std::vector<int>& cpus);
 /// Returns sources of "energy", a counter in joules since the first reading, for CPU packages and

@@ -34,13 +34,15 @@ struct GpuView {
   std::optional<std::string> visible_devices;  ///< CUDA_VISIBLE_DEVICES of this rank
 };
 
-/// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If it is
-/// "auto", and each rank of the node sees exactly one GPU but not all see the same one, the rank
-/// takes the GPU that it sees. Otherwise the rank takes the visible GPU whose place in the list is
-/// its local rank; if `share` is yes, places are counted modulo the number of visible GPUs. Throws
-/// base::UsageError if no GPU is visible, or if `bind` does not name a visible GPU for each rank.
-/// Unless `share` is yes, it also throws if ranks see different sets of GPUs (other than one GPU
-/// each), or if there are fewer GPUs than ranks.
+/// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If `bind`
+/// is a list, the rank takes the GPU that the list gives for its local rank. The function throws
+/// base::UsageError if the list is not one GPU for each rank, or if this rank does not see its GPU.
+/// The rest holds if `bind` is "auto". If each rank of the node sees exactly one GPU but not all
+/// see the same one, the rank takes the GPU that it sees. In all other cases the rank takes the
+/// visible GPU whose place in `visible` is its local rank; if `share` is yes, places are counted
+/// modulo the number of visible GPUs. If `share` is no, the function throws base::UsageError in
+/// these other cases if ranks see different sets of GPUs, or if there are fewer GPUs than ranks.
+/// For any `bind` it throws base::UsageError if no GPU is visible.
 [[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind,
                              settings::ShareGpu share);
 

@@ -33,11 +33,11 @@ using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 /// names. Returns those that are set and whole numbers.
 [[nodiscard]] std::map<std::string, std::int64_t> launcher_numbers(const Lookup& environment);
 
-/// Returns the reason to stop, as a sentence with the fix, if a job's processes were started
-/// without the means to find each other, so that MPI counts one rank in each; else nullopt. `world`
-/// is the number of ranks that MPI counts. There is a problem if it is 1 although the launcher
-/// started more: OMPI_COMM_WORLD_SIZE or PMI_SIZE is above 1 or, if neither of them is set,
-/// SLURM_STEP_NUM_TASKS is above 1 or SLURM_PROCID above 0.
+/// Returns the reason to stop, as a sentence with the fix, if MPI counts one rank although the
+/// launcher started several processes, which then cannot find each other; else nullopt. `world` is
+/// the number of ranks that MPI counts. The launcher started several if OMPI_COMM_WORLD_SIZE or
+/// PMI_SIZE is above 1. If neither of these is set, it did so if SLURM_STEP_NUM_TASKS is above 1 or
+/// SLURM_PROCID is above 0.
 [[nodiscard]] std::optional<std::string> singleton_problem(int world, const Lookup& environment);
 
 /// True if this process prints messages for all processes of the launch, before MPI has started or

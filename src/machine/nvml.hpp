@@ -17,7 +17,7 @@
 /// machines without a driver must work too.
 namespace isoscale::machine {
 
-/// Returns the address of a library's function by its name; nullptr if it has none.
+/// Returns the address of a library's function by its name; nullptr if the library lacks it.
 using FindSymbol = std::function<void*(const char* name)>;
 
 /// The part of NVML's C interface that Isoscale uses, declared as in NVML's reference manual,
@@ -91,8 +91,8 @@ struct FieldValue {
   int type, answer;
   unsigned long long value;
 };
-constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< ids of fields in KiB since the
-                                                              ///< driver was loaded
+constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< ids of fields that count KiB
+                                                              ///< since the driver was loaded
 constexpr unsigned all_links = ~0U;    ///< scope of a field: the sum over all links
 constexpr int unsigned_long_long = 3;  ///< a value of nvmlValueType_t
 

@@ -102,7 +102,7 @@ using Coordinates = PerAxis<int>;
 [[nodiscard]] int group_size(const Shape& shape, AxisSet axes);
 /// Returns the ranks that differ from `rank` only along `axes`, ascending, `rank` included.
 [[nodiscard]] std::vector<int> group_members(const Shape& shape, int rank, AxisSet axes);
-/// Returns the position of `rank` in group_members(rank).
+/// Returns the position of `rank` in what group_members() returns for the same arguments.
 [[nodiscard]] int group_index(const Shape& shape, int rank, AxisSet axes);
 /// Returns the index, counted from 0, of the group of `rank` among all groups along `axes`.
 [[nodiscard]] int group_colour(const Shape& shape, int rank, AxisSet axes);

@@ -53,8 +53,8 @@ std::pair<int, double> distance(const Shape& shape, const Request& request) {
   return {changed, change};
 }
 
-/// Returns the mesh of `ranks` ranks that is nearest to a request, among those that keep the
-/// model's `limits` and that `allowed` admits.
+/// Returns the mesh of `ranks` ranks that is nearest to a request (see distance()), among those
+/// that keep the model's `limits` and that `allowed` admits; nullopt if there is none.
 std::optional<Shape> nearest_mesh(const Request& request, int ranks,
                                   std::span<const Constraint> limits, const Allowed& allowed) {
   std::vector<int> divisors;

@@ -108,9 +108,9 @@ struct FoundGpus {
 /// unprivileged users only its beginning.
 [[nodiscard]] std::optional<bool> redirects_peers(std::string_view configuration);
 
-/// Returns true if redirects_peers() is true for any bridge above these functions, and false if it
-/// is false for all of them. nullopt if there is no bridge above them, or if none is known to
-/// redirect and redirects_peers() is unknown for at least one.
+/// Asks redirects_peers() about each bridge above these functions. Returns true if the answer is
+/// true for any bridge, and false if it is false for all bridges. Otherwise, and if there is no
+/// bridge above them, returns nullopt.
 [[nodiscard]] std::optional<bool> bridges_redirect_peers(
     std::span<const std::filesystem::path> functions);
 

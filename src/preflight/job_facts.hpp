@@ -97,7 +97,8 @@ struct CheckedRank {
   /// NVML could not be asked.
   std::optional<std::vector<std::string>> visible_gpus;
   int blas_threads = 1;
-  /// The limit in bytes; absent: unknown, or there is none (then locked_memory_unlimited is true).
+  /// The limit of the memory that the rank may lock, in bytes; absent: unknown, or there is none
+  /// (then locked_memory_unlimited is true).
   std::optional<double> locked_memory_limit;
   bool locked_memory_unlimited = false;
   /// The versions of this rank's software by key: "isoscale", "git", "build_type", "mpi", "device"

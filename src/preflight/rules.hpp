@@ -32,8 +32,8 @@ struct Place {
   std::string host{}, device{};
 };
 
-/// A GPU that the job uses. On a node whose ranks report which GPUs they use, these are the job's
-/// GPUs; on other nodes all GPUs that NVML lists are assumed to be.
+/// A GPU that the job uses. If ranks of a node report which GPUs they use, the job uses these. On
+/// other nodes the job is assumed to use all GPUs that NVML lists.
 struct JobGpu {
   const CheckedNode* node = nullptr;
   const GpuFacts* gpu = nullptr;

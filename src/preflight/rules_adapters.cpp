@@ -125,8 +125,7 @@ Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& 
   return naming;
 }
 
-/// Returns the ports that the job's ranks may use, that is, those that NCCL_IB_HCA does not leave
-/// out.
+/// Returns the ports that NCCL_IB_HCA does not leave out, on nodes that have ranks of the job.
 std::vector<JobPort> job_ports(const JobFacts& job) {
   std::vector<JobPort> ports;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
@@ -162,7 +161,7 @@ bool is_rail(const JobPort& one, const GpusByNode& gpus) {
   });
 }
 
-/// Sets the text that a rule about ports shows if the fact which it needs is known of no port.
+/// Sets the text that a rule about ports shows if no port has the fact that the rule needs.
 void set_unknown_ports(Findings& findings, const JobFacts& job) {
   const bool any_known = std::ranges::any_of(
       job.nodes, [](const CheckedNode& node) { return node.ports.has_value(); });
@@ -273,9 +272,9 @@ void judge_rate(Findings& findings, const JobFacts& job) {
   findings.otherwise.fine = fmt::format("{}; no port is slower than its like", listed(found));
 }
 
-/// Warns of ports whose error count is above 10 and also above four times the median of the job's
-/// ports. Their cable, transceiver or hardware is probably faulty; a few errors are normal after
-/// maintenance and when a link is started.
+/// Warns of ports with an error count (losses of the link or symbol errors) that is above 10 and
+/// also above four times its median over the job's ports. Their cable, transceiver or hardware is
+/// probably faulty; a few errors are normal after maintenance and when a link is started.
 void judge_errors(Findings& findings, const JobFacts& job) {
   constexpr double fewest = 10, times_median = 4;
   struct Counter {

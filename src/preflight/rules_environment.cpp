@@ -110,9 +110,9 @@ void judge_interfaces(Findings& findings, const JobFacts& job) {
             }}}));
 }
 
-/// True if a library is the plugin that NCCL_NET_PLUGIN names: the file NAME, or
-/// libnccl-net-NAME.so. A value that is a path is not handled here; the check nccl-files tests that
-/// the file exists.
+/// True if a library's file name fits `wanted`, the value of NCCL_NET_PLUGIN: it begins with this
+/// value, or with libnccl-net-VALUE.so; a version may follow. A value that is a path is not handled
+/// here; the check nccl-files tests that the file exists.
 bool is_plugin(std::string_view wanted, std::string_view library) {
   return library.starts_with(wanted) ||
          library.starts_with(fmt::format("libnccl-net-{}.so", wanted));
@@ -165,9 +165,9 @@ void judge_cuda_settings(Findings& findings, const JobFacts& job) {
   findings.otherwise.fine = set.empty() ? "nothing that orders kernels is set" : "set: " + set;
 }
 
-/// True if a value of UCX_TLS lets UCX use a transport over InfiniBand. These are "all", "ib", and
-/// names that begin with rc, ud or dc ("rc_x", "dc_mlx5"); a leading "^" excludes the names in the
-/// list (UCX documentation, UCX_TLS).
+/// True if a value of UCX_TLS lets UCX use a transport over InfiniBand. Names of such
+/// transports are "all", "ib", and those that begin with rc, ud or dc ("rc_x", "dc_mlx5"). A
+/// leading "^" excludes the names in the list (UCX documentation, UCX_TLS).
 bool leaves_infiniband(std::string_view list) {
   const bool is_exclusion = list.starts_with('^');
   if (is_exclusion) list.remove_prefix(1);

@@ -90,8 +90,9 @@ void judge_ranks_per_node(Findings& findings, const JobFacts& job) {
                   base::counted(observed.size(), "node"));
 }
 
-/// Returns the number of GPUs of a node that NVML lists, or the number that ranks use if that is
-/// larger; nullopt if unknown. GPUs that only sysfs shows are assumed to belong to other jobs.
+/// Returns the number of GPUs that NVML lists on a node, or the number of GPUs that its ranks use
+/// if this is larger; nullopt if unknown. GPUs that only sysfs shows are assumed to belong to other
+/// jobs.
 std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   if (node.facts == nullptr || !node.facts->gpus) return std::nullopt;
   std::set<std::string> taken;

@@ -27,8 +27,9 @@ Text bytes(const std::optional<double>& value) {
 }
 
 /// Warns of ranks whose version of a piece of software differs from the most common one. `key` is
-/// its key in CheckedRank::versions. If all are alike, the result shows the version; if one rule
-/// compares several pieces of software, it shows the first.
+/// the key of this software in CheckedRank::versions. If all are alike, the result shows the
+/// version. If one rule compares several pieces of software, the result shows only the version of
+/// the first.
 void compare_versions(Findings& findings, const JobFacts& job, std::string_view software,
                       const std::string& key) {
   std::vector<std::string> found;

@@ -184,8 +184,8 @@ std::string link_text(int generation, int width) {
 }
 
 /// Checks the PCIe links of GPUs. An idle GPU lowers the generation of its link, but never the
-/// width. So the present width is compared with the greatest width of this link, and instead of the
-/// present generation the greatest possible one is compared among GPUs of the same model.
+/// width. So the present width is compared with the greatest width of this link. The present
+/// generation is not judged; the greatest possible one is compared among GPUs of the same model.
 void judge_gpu_pcie(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
   if (gpus.empty()) findings.otherwise.unknown = no_gpus(job);
   std::vector<Observed> observed;
@@ -220,8 +220,8 @@ std::optional<bool> is_link_slow(const CheckedPort& port) {
   return is_reduced && !is_enough;
 }
 
-/// Warns of adapters whose PCIe link is slower than their network port. A link below the adapter's
-/// maximum is no problem as long as it is as fast as the port.
+/// Warns of adapters whose PCIe link runs below its maximum and is not known to be as fast as the
+/// network port. A link at its maximum is never reported, even if it is slower than the port.
 void judge_nic_pcie(Findings& findings, const JobFacts& job) {
   for (const CheckedNode& node : job.nodes) {
     if (!node.ports) continue;

@@ -83,9 +83,9 @@ void refuse_conflicts(const Layer& file, const Layer& command_line) {
   }
 }
 
-/// Returns the value of `option` in the layer that decides what is measured; nullptr if that layer
-/// does not give the option. The command line decides if it names a suite, a workload or
-/// experiments; else the file decides if it names one of these; else no layer does.
+/// Returns the value of `option` in the layer that decides what is measured; nullptr if there is no
+/// such layer, or if it does not give the option. A layer can decide only if it names a suite, a
+/// workload or experiments. If both layers name one of these, the command line decides.
 const Given* chosen(std::string_view option, const Layer& file, const Layer& command_line) {
   for (const Layer* const layer : {&command_line, &file}) {
     const bool chooses = layer->shared.find("suite") != nullptr ||

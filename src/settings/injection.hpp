@@ -40,8 +40,9 @@ struct ClockError {
   double drift = 0;  ///< seconds per second
   bool operator==(const ClockError&) const = default;
 };
-/// "stuck=2:spin", "stuck=2:throw": in the middle of a program, at the third time that it runs this
-/// program, rank 2 computes for ever, or throws an error, while the other ranks wait for it.
+/// "stuck=2:spin", "stuck=2:throw": when rank 2 runs a program for the third time, it stops in the
+/// middle. With "spin" it computes for ever, with "throw" it throws an error. The other ranks wait
+/// for it.
 struct StuckRank {
   int rank = 0;
   program::Stuck how = program::Stuck::spins;

@@ -51,8 +51,8 @@ struct Layer {
 void give(Choices& choices, const RunOption& option, std::string_view text,
           const std::string& place);
 
-/// Reads an experiment file. Throws base::UsageError "ORIGIN:LINE: KEY: ...", where ORIGIN is the
-/// file's name.
+/// Reads the text of an experiment file. `origin` is the file's name. Throws base::UsageError,
+/// whose message begins with the place of the mistake: "exp.toml:3: ".
 [[nodiscard]] Layer read_layer(std::string_view toml, std::string_view origin);
 
 /// Combines the file and the command line into one configuration; the command line overrides the

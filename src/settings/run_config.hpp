@@ -110,7 +110,8 @@ struct RunConfig {
   std::filesystem::path gemm_algorithms;  ///< run file whose algorithms are used; "" = choose anew
 
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
-  /// The folder in which the run file continues; empty = TMPDIR, else /tmp.
+  /// The folder in which the run file continues if it cannot be written at its own place. Empty =
+  /// the folder in the variable TMPDIR or, if that is not set, /tmp.
   std::filesystem::path fallback_dir;
   std::vector<std::string> allowed;  ///< preflight checks whose stop is ignored
   /// The run file to resume, whose missing points are measured; empty for a new run. A command

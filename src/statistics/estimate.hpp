@@ -62,9 +62,9 @@ struct Estimate {
 /// of launches. Launches are independent. The steps inside one launch are not, because they share
 /// the launch's placement, its buffers and its neighbours on the network. From 3 launches on, the
 /// interval is the 95% t-interval for the centre of the logarithms of the times (Georges, Buytaert,
-/// Eeckhout: Statistically rigorous Java performance evaluation, OOPSLA 2007, on few starts of a
-/// program; logarithms because times are positive and launches differ by factors). Absent if there
-/// are no launches, or if a median is not finite or not above 0.
+/// Eeckhout: Statistically rigorous Java performance evaluation, OOPSLA 2007, which treats programs
+/// that are started a few times). Logarithms are used because times are positive and launches
+/// differ by factors. Absent if there are no launches, or if a median is not finite or not above 0.
 [[nodiscard]] std::optional<Estimate> over_launches(std::span<const double> medians);
 
 }  // namespace isoscale::statistics

@@ -30,8 +30,9 @@ struct Located {
 [[nodiscard]] std::optional<Located> quantile(std::span<const double> samples, double q);
 
 /// Returns the Hodges-Lehmann estimate, which is the median of all pairs' means, with the interval
-/// that inverts Wilcoxon's signed-rank test (exact up to 50 samples; none below 6). It is nearly as
-/// precise as the mean on normal noise. Absent for no samples.
+/// that inverts Wilcoxon's signed-rank test. The interval is exact up to 50 samples, and absent if
+/// there are fewer than 6. The estimate is nearly as precise as the mean on normal noise. Absent
+/// for no samples.
 [[nodiscard]] std::optional<Located> centre(std::span<const double> samples);
 
 struct Point2 {
@@ -41,9 +42,10 @@ struct Line {
   double slope = 0, intercept = 0;
 };
 /// Fits a line through points by Theil-Sen. The slope is the median of the slopes of all pairs of
-/// points. Each pair is weighted by its distance in x divided by its larger y, since noise that is
-/// proportional to y disturbs the slope of such a pair least. The intercept is the median of y -
-/// slope x, weighted by 1/y. All y must be > 0. Absent below 2 different x.
+/// points. Each pair is weighted by its distance in x divided by its larger y. If noise is
+/// proportional to y, pairs with a large weight are those whose slope it disturbs least. The
+/// intercept is the median of y - slope x, weighted by 1/y. All y must be > 0. Absent below 2
+/// different x.
 [[nodiscard]] std::optional<Line> robust_line(std::span<const Point2> points);
 
 /// A line by least squares, with the sums from which the error of its slope is computed.

@@ -299,8 +299,8 @@ std::optional<double> dip(std::span<const double> samples) {
   const std::vector<Step> steps = distribution(sorted);
   if (steps.size() == 1) return 0.0;
   std::span<const Step> part = steps;
-  // `twice` grows to twice the dip: the distance to the closest distribution with its mode in
-  // `part`.
+  // `twice` grows from round to round until it is twice the dip. In each round `part` is the
+  // interval that must contain the mode of the closest distribution.
   double twice = 1 / static_cast<double>(sorted.size());
   while (part.size() > 1) {
     const Hull minorant = hull(part, &Step::foot, 1);

@@ -14,7 +14,7 @@ namespace isoscale::statistics {
 
 struct ChangePoint {
   std::size_t first = 0;   ///< the first sample after the change; 0 < first < n
-  double probability = 0;  ///< probability of a change this clear if the level is constant
+  double probability = 0;  ///< p-value: probability of so clear a change if the level is constant
 };
 
 /// Returns the most likely place of a single change of level (Pettitt: Appl. Statist. 28, 1979). If
@@ -32,7 +32,7 @@ struct ChangePoint {
 
 struct Trend {
   double change = 0;       ///< from the first sample to the last, relative to their median
-  double probability = 0;  ///< probability of a trend this clear if there is no trend
+  double probability = 0;  ///< p-value: probability of so clear a trend if there is no trend
 };
 
 /// Returns the trend of the samples over time, computed from the means of blocks of consecutive

@@ -15,8 +15,8 @@
 /// different population variances are involved, Biometrika 34, 1947).
 namespace isoscale::statistics {
 
-/// Returns the 97.5% quantile of Student's t by degrees of freedom (1 or more): from a table up to
-/// 30, beyond by a curve that tends to the normal quantile.
+/// Returns the 97.5% quantile of Student's t for `freedom` degrees of freedom (1 or more). Up to 30
+/// it is read from a table; above 30 it is a curve that tends to the normal quantile.
 [[nodiscard]] inline double student_t(std::size_t freedom) {
   constexpr std::array table{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
                              2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
@@ -50,7 +50,7 @@ struct Mean {
 [[nodiscard]] Mean exponential(const Mean& mean);
 
 /// The probability that the true value lies beyond one given end of a 95% interval. A one-sided
-/// test at this level rejects a bound exactly if the bound lies beyond that end of the interval.
+/// test at this level rejects a bound if it lies beyond that end of the interval, and only then.
 inline constexpr double beyond_one_end = 0.025;
 
 /// Returns the mean with its 95% t-interval.
