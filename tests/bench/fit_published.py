@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: MIT
 """Fits numbers of sheets and software profiles to published rows, each source left out in turn.
 
-Usage: fit_published.py ISOSCALE
+Usage: fit_published.py [--quick] ISOSCALE
 
 Each fitted number has a value from elsewhere, which it keeps where no row of the other sources can
 tell. A fit takes the values that make the mean of |log(predicted / measured)| least, one number
 after the other. Prints for each source the errors and the coverage of its own rows with numbers
-fitted to all other sources, then the values fitted to all.
+fitted to all other sources, then the values fitted to all. --quick fits to fewer rows, on coarser
+grids: minutes instead of about an hour.
 """
 import argparse
 import math
@@ -99,7 +100,7 @@ class Fit:
                 for found in self.predicted(rows) if found["time"]]
         return sum(logs) / max(1, len(logs))
 
-    def run(self, rounds=2, steps=5):
+    def run(self, rounds, steps):
         for _ in range(rounds):
             for i, (_, file, _, _, _, (least, most)) in enumerate(NUMBERS):
                 rows = [row for row in self.rows if uses(row, file)]
@@ -122,17 +123,21 @@ def sample(rows, most, seed=1):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("program")
     given = parser.parse_args()
+    effort = {"rounds": 1, "steps": 4} if given.quick else {"rounds": 2, "steps": 5}
+    few, many = (10, 16) if given.quick else (24, 48)  # rows of a source
     sources = {}
     for row in bench.published_rows():
         sources.setdefault(f"{row['source'].split(':')[0]} {row['gpu']}", []).append(row)
     for source, rows in sources.items():
         others = [row for other, of_other in sources.items() if other != source
-                  for row in sample(of_other, 24)]
-        print(f"{source:48} {bench.summary(Fit(given.program, others).run().predicted(rows))}",
-              flush=True)
-    fit = Fit(given.program, [row for rows in sources.values() for row in sample(rows, 48)]).run()
+                  for row in sample(of_other, few)]
+        fit = Fit(given.program, others).run(**effort)
+        print(f"{source:48} {bench.summary(fit.predicted(rows))}", flush=True)
+    fit = Fit(given.program, [row for rows in sources.values() for row in sample(rows, many)])
+    fit.run(**effort)
     for (name, file, *_), value in zip(NUMBERS, fit.values):
         print(f"{file}: {name} {value:.3g}")
     return 0

@@ -122,6 +122,14 @@ TEST(ScaleTest, GiveAnyTwoOfTheBatchNumbersThatFitInMemory) {
   using testing_support::expect_words, testing_support::refusal;
   expect_words(refusal([&] { (void)scaled(2, "batch=25 microbatch=8"_options); }),
                {"batch=25", "24 and 32"});
+  const auto large = [](const char* options) {
+    const Request base{.model = load_model("llama3-8b"), .options = options_of(options)};
+    return find_workload("hybrid").scale(base, "tp=8"_mesh, Scaling::strong);
+  };
+  // 8192 positions and 4 heads on each rank: 2^31 rows are one too many.
+  EXPECT_NO_THROW((void)large("batch=65535 microbatch=65535"));
+  expect_words(refusal([&] { (void)large("batch=65536 microbatch=65536"); }),
+               {"microbatch=65536", "8192 positions", "4 heads", "microbatch=65535 or fewer"});
   expect_words(refusal([&] { (void)scaled(10, "batch=1000000000"_options); }),
                {"microbatches=250000000", "microbatches=25000 or fewer"});
   expect_words(refusal([] { (void)find_workload("hybird"); }), {"hybrid"});

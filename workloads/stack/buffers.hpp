@@ -14,8 +14,8 @@
 
 namespace isoscale::workloads::stack {
 
-/// Converts an extent to the 32-bit type of op extents. The value must be below 2^32: nothing here
-/// checks it, and its upper bits would be lost.
+/// Converts an extent to the 32-bit type of op extents. The value must be below 2^32, which
+/// require_tensor() has checked for the largest one, the rows of a softmax.
 inline std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 
 /// The layout of matrices in a slice: the first one begins at `offset`, its rows are `row_stride`

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -216,6 +218,18 @@ void require_size(const Request& scaled, const TrainingOptions& options, const R
                 : "a model with fewer layers or a shorter sequence");
 }
 
+/// Throws base::UsageError if a rank's softmax has more rows than fit in a signed 32-bit number. It
+/// has one for each sample of a microbatch, position and head, and no other op has as many.
+void require_countable_rows(long long samples, long long positions, long long heads) {
+  const long long most = std::numeric_limits<std::int32_t>::max() / (positions * heads);
+  if (samples <= most) return;
+  throw usage_error(
+      "microbatch={} x {} positions x {} heads are more rows than an op can count; {}", samples,
+      positions, heads,
+      most > 0 ? fmt::format("use microbatch={} or fewer", most)
+               : "use a larger cp or tp, or a shorter sequence");
+}
+
 }  // namespace
 
 void complete_data_options(Request& scaled) {
@@ -259,8 +273,9 @@ void require_tensor(const Request& scaled) {
     throw usage_error("cp={} does not divide the sequence of {}; the nearest cp that do are {}",
                       mesh.cp, sequence, divisors_near(sequence, mesh.cp));
   }
-  if (mesh.tp == 1) return;
   const long long local = sequence / mesh.cp, chunks = options.chunks;
+  require_countable_rows(options.microbatch, local, std::max(1, scaled.model.heads / mesh.tp));
+  if (mesh.tp == 1) return;
   if (!options.sequence_parallel) {
     const long long rows = local * options.microbatch;
     if (rows % chunks == 0) return;
