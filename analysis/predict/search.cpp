@@ -243,9 +243,8 @@ class Search {
       entry.whole->memory.device = stage_device_bytes(request, entry.largest_stage.stage);
     }
     if (entry.whole->memory.device <= capacity_) {
-      entry.whole = estimate_step(workload_, request, machine_,
-                                  layout_of(request, node_ranks_), Detail::trace,
-                                  Ranks::by_class, capacity_);
+      entry.whole = estimate_step(workload_, request, machine_, layout_of(request, node_ranks_),
+                                  Detail::trace, Ranks::by_class, capacity_);
     }
     entry.seconds = entry.whole->seconds();
   }
