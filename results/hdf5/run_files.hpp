@@ -86,9 +86,10 @@ struct FileIdentity {
 /// True if the file's owner has not made it read-only; the superuser could write it nevertheless.
 [[nodiscard]] bool owner_may_write(const Descriptor& file);
 
-/// Takes the advisory lock that a writer holds on the file that it published last, for as long as
-/// the descriptor is open; it is released when the process ends for any reason. Returns false if
-/// another process holds it, and true if the file system has no locks. HDF5 uses different locks.
+/// Takes the advisory lock of an open file. It is held until the descriptor is closed, at the
+/// latest until the process ends for any reason. A writer holds this lock on the file that it
+/// published last. Returns false if another process holds the lock. Returns true if the lock was
+/// taken, or if the file system has no locks. HDF5's own locks are independent of this one.
 [[nodiscard]] bool lock(const Descriptor& file);
 
 /// Opens and locks the file with this name, so that no other process replaces it. Returns an empty

@@ -176,8 +176,9 @@ std::optional<double> beyond(const CalibrationCurve& curve, double bytes) {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// One law of growth, latency linear in log2 n or in n ranks, fitted with the weights 1 /
-/// latency^2.
+/// A line that is fitted to latencies: latency = intercept + slope * x. The law of growth decides
+/// what x is for n ranks: log2 n or n. Each latency has the weight 1 / latency^2, so that relative
+/// errors count.
 struct LawFit {
   statistics::Line line{};
   double error = 0;  ///< sum of squared relative residuals

@@ -149,7 +149,9 @@ struct Modal {
 };
 
 /// Finds the largest distance between the hulls, which is always at a corner of one hull, and
-/// returns the part from this corner to the nearest corner of the other hull.
+/// returns the part that this corner bounds. A corner of the minorant begins the part, which ends
+/// at the majorant's first corner at or after it. A corner of the majorant ends the part, which
+/// begins at the minorant's last corner at or before it.
 Modal modal_part(const Hull& minorant, const Hull& majorant) {
   Modal modal{.begin = 0, .end = minorant.at.size() - 1, .distance = -1};
   for (const std::size_t corner : minorant.touches) {

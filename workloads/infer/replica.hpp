@@ -120,7 +120,8 @@ class Layers : public stack::OpWriter {
   /// Computes gain * X [rows, inputs] * W + addend in a new buffer [rows, outputs].
   [[nodiscard]] program::BufferId multiply(const stack::Linear& linear, const program::Matrix& x,
                                            std::uint64_t rows, const stack::Addend& addend = {});
-  /// Computes g * X [rows, inputs] * W + residual, summed over tp, in a new buffer [rows, h].
+  /// Computes gain * X [rows, inputs] * W + residual in a new buffer [rows, hidden size]. The
+  /// products are summed over tp; each rank adds 1/tp of the residual, so it is added once in all.
   [[nodiscard]] program::BufferId multiply_into(const program::Matrix& residual,
                                                 const program::Matrix& x,
                                                 const program::Slice& weight, std::uint64_t rows,

@@ -145,10 +145,10 @@ struct Distribution {
   /// Returns the number of microbatches of all replicas before this one. Samples are numbered
   /// replica by replica.
   [[nodiscard]] int first(int replica) const;
-  /// Returns the first of the replicas that share a program with this one. Replicas that share a
-  /// program are consecutive and have the same number of microbatches. Their program numbers
-  /// samples as base + step x coordinate along dp. If this would need a base below 0, the replica
-  /// has a program of its own.
+  /// Returns the first of the replicas that share a program with this one. These replicas are
+  /// consecutive and have the same number of microbatches. A shared program computes the number of
+  /// a replica's first sample as base + step * (coordinate along dp), and `base` must not be
+  /// negative. If it would be, the replica has a program of its own, and the result is `replica`.
   [[nodiscard]] int alike(int replica) const;
 };
 
