@@ -45,7 +45,7 @@ struct LargestUnexplained {
                         ///< of the step
 };
 
-/// The wait time of BreakdownResult::mean, divided by its cause.
+/// The wait time of BreakdownResult::mean, split into parts by the cause of waiting.
 struct WaitSplit {
   double imbalance = 0;  ///< seconds; the same ranks are late in every step
   double noise = 0;      ///< seconds; different ranks are late in different steps

@@ -128,8 +128,8 @@ class PointReader {
       }
       const auto [entry, is_new] = pool_.shapes.try_emplace(shape);
       if (is_new) entry->second.ranks = point_.ranks;
-      // Points are read in descending order of ranks, so only the largest points with a shape
-      // count.
+      // Points are read in descending order of ranks, so the first one that has a shape has the
+      // most ranks. Points with fewer ranks are ignored for this shape.
       if (entry->second.ranks == point_.ranks) found->second.back() = &entry->first;
     }
     return found->second;
