@@ -9,7 +9,7 @@ Each fitted number has a value from elsewhere, which it keeps where no row of th
 tell. A fit takes the values that make the mean of |log(predicted / measured)| least, one number
 after the other. Prints for each source the errors and the coverage of its own rows with numbers
 fitted to all other sources, then the values fitted to all. --quick fits to fewer rows, on coarser
-grids: minutes instead of about an hour.
+grids: some minutes on two cores.
 """
 import argparse
 import math

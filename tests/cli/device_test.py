@@ -141,7 +141,7 @@ class Stuck(Case):
         return points[0]["reason"], json.loads(self.read("run.h5.hang.json"))
 
     def test_a_kernel_that_does_not_end_is_named(self):
-        reason, hang = self.end(ISOSCALE_STANDIN_ENDLESS="1:1000")
+        reason, hang = self.end(ISOSCALE_STANDIN_ENDLESS="1:3000")
         self.assertRegex(reason, r"^hang: rank 1 is in gemm, (forward|backward), layer \d")
         self.assertRegex(hang["first_op"], r"^all_reduce of .* along dp, .*\(play \d+, call \d+\)")
         self.assertEqual((hang["waiting"], hang["absent"]), ([0], [1]))

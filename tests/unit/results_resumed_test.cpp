@@ -179,6 +179,7 @@ std::filesystem::path quick_place() {
   return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
 
+/// By default the writer is killed before every fifth call.
 TEST_P(KilledBeforeEveryCall, LosesNothingCommitted) {
   int calls = 0;
   for (bool ended = false; !ended; calls += every_case() ? 1 : 5) {
