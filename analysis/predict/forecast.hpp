@@ -34,6 +34,10 @@ inline constexpr int most_trusted_growth = 32;
 /// The relative standard deviation of a step time that is predicted from a data sheet alone. It is
 /// the error of such predictions against published step times (docs/predicting.md lists them).
 inline constexpr double sheet_error = 0.05;
+/// The relative standard deviation of a step time where no measured step supports what is assumed
+/// of the training software. Intervals of this width hold nine tenths of the published steps of
+/// software whose own steps were left out of the fit (docs/predicting.md).
+inline constexpr double unknown_software_error = 0.25;
 
 /// Returns `value` with its 90% interval: interval_90 standard deviations in either direction on a
 /// logarithmic scale.

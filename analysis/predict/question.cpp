@@ -369,7 +369,15 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
   Question question;
   question.source = command.source.string();
   question.machine = sheet;
-  if (sheet.software.name.empty()) question.machine.software.spread = sheet_error;
+  if (sheet.software.spread == 0) {
+    question.machine.software.spread = unknown_software_error;
+    question.warnings.push_back(fmt::format(
+        "{}, so the interval counts {} for it",
+        sheet.software.name.empty()
+            ? "the data sheet names no software profile (--software)"
+            : fmt::format("no measured step supports the software profile {}", sheet.software.name),
+        units::format_percent(unknown_software_error)));
+  }
   name_parts(sheet.source, question);
   question.workload =
       &workloads::find_workload(command.workload.empty() ? "hybrid" : command.workload);

@@ -35,7 +35,7 @@ simulate::Software read_software(SheetSection& top) {
       .attention = top.text_or_empty("attention", "a fused kernel of the processor's"),
       .accumulate = top.number_or_0("accumulate", {0, 100, "times the bytes of a sum"}),
       .logit_bytes = top.number_or_0("logit_bytes", {0, 1000, "bytes of the loss by logit"}),
-      .spread = top.number("spread", {0, 10, "relative standard deviation of its predictions"}),
+      .spread = top.number_or_0("spread", {1e-6, 10, "relative standard deviation of its errors"}),
       .most_ranks = top.count_or_0("most_ranks", {1, 1e9, "ranks of the largest row it rests on"})};
   if (auto traffic = top.section("traffic")) {
     result.traffic = of_kinds(*traffic, {1e-3, 1e3, "times the bytes of its operands"});
@@ -88,7 +88,7 @@ std::vector<SheetKey> software_keys() {
   }
   // The built-in profiles may not have every kind of key, so this text has them all.
   constexpr std::string_view complete =
-      "name = 'x'\nsource = 'x'\nspread = 0\n[traffic]\nnorm = 1\n[host]\nop = 0\nnorm = 0\n"
+      "name = 'x'\nsource = 'x'\nspread = 1\n[traffic]\nnorm = 1\n[host]\nop = 0\nnorm = 0\n"
       "[options]\nzero = '1'\n";
   static_cast<void>(read_profile(workloads::parse_toml(complete, ""), "", &asked));
   for (SheetKey& key : asked) generalise(key);

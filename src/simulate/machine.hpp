@@ -279,7 +279,9 @@ struct Software {
   double host_step = 0;  ///< seconds of a step in which the device only waits for the host
   /// Options of workloads, key and value, that this software uses unless the user sets them.
   std::vector<std::pair<std::string, std::string>> options{};
-  double spread = 0;   ///< relative standard deviation of the error of predictions with it
+  /// The relative standard deviation of the error of predictions with it; 0 where no measured step
+  /// supports the profile.
+  double spread = 0;
   int most_ranks = 0;  ///< ranks of the largest job whose published time these numbers are based on
 };
 

@@ -8,8 +8,9 @@ Usage: fit_published.py [--quick] ISOSCALE
 Each fitted number has a value from elsewhere, which it keeps where no row of the other sources can
 tell. A fit takes the values that make the mean of |log(predicted / measured)| least, one number
 after the other. Prints for each source the errors and the coverage of its own rows with numbers
-fitted to all other sources, then the values fitted to all. --quick fits to fewer rows, on coarser
-grids: some minutes on two cores.
+fitted to all other sources, and the relative standard deviation that an interval would need to hold
+nine tenths of them; then the values fitted to all. --quick fits to fewer rows, on coarser grids:
+some minutes on two cores.
 """
 import argparse
 import math
@@ -117,6 +118,14 @@ class Fit:
                     least, most = tried[max(best - 1, 0)], tried[min(best + 1, steps - 1)]
         return self
 
+
+def needed_spread(found):
+    """The relative standard deviation whose 90% interval would hold nine tenths of the rows."""
+    logs = sorted(abs(math.log(row["time"]["value"] / row["measured"]))
+                  for row in found if row["time"])
+    return logs[math.ceil(0.9 * len(logs)) - 1] / 1.645
+
+
 def sample(rows, most, seed=1):
     return rows if len(rows) <= most else random.Random(seed).sample(rows, most)
 
@@ -135,7 +144,9 @@ def main():
         others = [row for other, of_other in sources.items() if other != source
                   for row in sample(of_other, few)]
         fit = Fit(given.program, others).run(**effort)
-        print(f"{source:48} {bench.summary(fit.predicted(rows))}", flush=True)
+        found = fit.predicted(rows)
+        print(f"{source:48} {bench.summary(found)}, would need a spread of "
+              f"{needed_spread(found):.0%}", flush=True)
     fit = Fit(given.program, [row for rows in sources.values() for row in sample(rows, many)])
     fit.run(**effort)
     for (name, file, *_), value in zip(NUMBERS, fit.values):

@@ -17,6 +17,7 @@ inline simulate::Machine plain_sheet() {
   rate.reached = {{.size = 1, .share = 1}};
   simulate::Machine machine{.name = "plain", .source = "made up"};
   machine.processor = simulate::Processor{.matrix = {rate}};
+  machine.software.spread = 0.05;
   machine.memory = simulate::DeviceMemory{.capacity = 1e12, .bandwidth = 1e18};
   machine.memory->reached = {{.size = 1, .share = 1}};
   machine.network = simulate::Network{.node_ranks = 8,

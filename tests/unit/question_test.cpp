@@ -532,6 +532,27 @@ TEST(SoftwareFile, ReadsEveryNumber) {
   EXPECT_THAT(software.options, ElementsAre(std::pair{"zero", "1"}));
 }
 
+/// A profile that states no spread has no measured steps behind it, and neither has a sheet without
+/// a profile.
+TEST(SoftwareFile, WithoutASpreadHasTheWidestInterval) {
+  std::string text = profile;
+  text.erase(text.find("spread = 0.2\n"), std::string_view{"spread = 0.2\n"}.size());
+  simulate::Machine sheet = samples::plain_sheet();
+  const auto spread_of = [&](const simulate::Software& software) {
+    sheet.software = software;
+    const predict::Question question = predict::question_of(samples::plain_command(), sheet);
+    EXPECT_EQ(question.warnings.size(), software.spread > 0 ? 0U : 1U);
+    return question.machine.software.spread;
+  };
+  sheet.processor->attention.push_back({.name = "flash"});
+  EXPECT_EQ(spread_of(predict::parse_software(profile, "p.toml")), 0.2);
+  EXPECT_EQ(spread_of(predict::parse_software(text, "p.toml")), 0.25);
+  EXPECT_EQ(spread_of({}), 0.25);
+  for (const workloads::Preset& preset : workloads::software_presets()) {
+    EXPECT_LT(predict::load_software(preset.name).spread, 0.25) << preset.name;
+  }
+}
+
 TEST(SoftwareFile, RefusesWithLineKeyAndReason) {
   const auto expect = [](const std::string& from, const std::string& to, const Words& words) {
     std::string text = profile;
@@ -539,11 +560,11 @@ TEST(SoftwareFile, RefusesWithLineKeyAndReason) {
     expect_words(testing_support::refusal([&] { (void)predict::parse_software(text, "p.toml"); }),
                  words);
   };
-  expect("spread = 0.2\n", "", {"spread", "missing"});
+  expect("spread = 0.2", "spread = 0", {"p.toml:5", "spread", "0"});
   expect("softmax = 2", "softmx = 2", {"p.toml:7", "softmx", "softmax"});
   expect("op = 9e-5", "op = 90", {"p.toml:9", "host.op", "90"});
   expect("zero = \"1\"", "zero = 1", {"p.toml:14", "options.zero", "must be a string"});
-  expect("spread", "spred", {"spread", "missing"});
+  expect("spread", "spred", {"p.toml:5", "spred", "spread"});
   EXPECT_THAT(testing_support::refusal([] { (void)predict::load_software("nemo"); }),
               HasSubstr("nemo-2025"));
 }
