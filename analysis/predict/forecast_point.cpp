@@ -78,7 +78,23 @@ Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {
   const double distance = per_doubling * std::max(0.0, std::log2(growth));
   return {.noise = 0,
           .launch = sheet.noise.launch,
-          .fit = std::hypot(sheet.spread, sheet.software.spread, distance)};
+          .fit = std::hypot(sheet.spread, sheet.software.spread, distance),
+          .common = std::hypot(sheet.spread, sheet.software.spread)};
+}
+
+/// The relative standard deviation of an efficiency whose baseline is predicted too: the root of
+/// the mean square of its errors against published series is 1.9 points (docs/predicting.md).
+constexpr double efficiency_error = 0.02;
+
+/// Returns the uncertainty of `efficiency` against a predicted baseline. An error that changes both
+/// step times alike cancels, but for the lost time, whose share of the step it changes.
+Uncertainty of_efficiency(Uncertainty uncertainty, double efficiency) {
+  if (uncertainty.common == 0) return uncertainty;
+  const double apart =
+      std::sqrt(std::max(0.0, std::pow(uncertainty.fit, 2) - std::pow(uncertainty.common, 2)));
+  uncertainty.fit =
+      std::hypot(apart, efficiency_error, uncertainty.common * std::abs(1 - efficiency));
+  return uncertainty;
 }
 
 bool is_extrapolated(const Question& question, int ranks) {
@@ -187,10 +203,12 @@ std::optional<efficiency::StepLoss> step_loss(const Forecast& forecast) {
 
 void set_against(const ForecastBaseline& baseline, Forecast& forecast) {
   const bool itself = !baseline.measured && forecast.ranks == baseline.ranks;
-  const Uncertainty uncertainty = itself ? Uncertainty{} : forecast.uncertainty;
   const double speedup = forecast.throughput.value / baseline.throughput * baseline.ranks;
+  const double efficiency = speedup / forecast.ranks;
+  const Uncertainty uncertainty =
+      itself ? Uncertainty{} : of_efficiency(forecast.uncertainty, efficiency);
   forecast.speedup = expected(speedup, uncertainty);
-  forecast.efficiency = expected(speedup / forecast.ranks, uncertainty);
+  forecast.efficiency = expected(efficiency, uncertainty);
   const std::optional<efficiency::StepLoss> loss = step_loss(forecast);
   if (!loss || itself) return;
   forecast.waterfall = lost_time(*loss, baseline);

@@ -33,6 +33,9 @@ struct Uncertainty {
   double noise = 0;   ///< deviation of the step time from step to step
   double launch = 0;  ///< deviation of the median step from launch to launch
   double fit = 0;     ///< error of the model, at the measured points and for larger rank counts
+  /// The part of `fit` (of its square) that lengthens or shortens the steps of all rank counts
+  /// alike, since all are predicted from the same data sheet and software profile.
+  double common = 0;
 };
 
 /// The half-width of a 90% interval in standard deviations of a normal distribution.

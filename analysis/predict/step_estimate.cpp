@@ -86,14 +86,14 @@ struct Setting {
 };
 
 double delay_of(const Setting& setting, const program::ProgramSet& set, const Classes& classes,
-                const simulate::Costs& costs, const simulate::ClassStep& step, double share) {
+                const simulate::ClassStep& step, double share) {
   const simulate::Noise& noise = setting.machine.noise;
   if (!noise.any()) return 0;
   if (setting.ranks == Ranks::by_class) {
     return simulate::expected_delay(set, classes, step.costs, noise, setting.layout, share);
   }
   const std::vector<double> steps =
-      simulate::play_each_rank(set, classes, costs, noise, setting.layout);
+      simulate::play_each_rank(set, classes, step.costs, noise, setting.layout);
   const double mean = std::reduce(steps.begin(), steps.end()) /
                       static_cast<double>(std::max<std::size_t>(1, steps.size()));
   return mean - step.seconds;
@@ -201,7 +201,7 @@ Simulated simulated_step(const Setting& setting, const Request& request, double 
       simulate::play_classes(as_played, costs, machine.overlap,
                              is_traced ? simulate::Record::spans : simulate::Record::steps);
   estimate.simulated = step.seconds;
-  estimate.delay = delay_of(setting, set, as_played, costs, step, share);
+  estimate.delay = delay_of(setting, set, as_played, step, share);
   if (!is_traced) return result;
   results::PointData& point = estimate.point.emplace();
   describe(setting.workload, request, point);

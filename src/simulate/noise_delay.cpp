@@ -121,14 +121,21 @@ class Stretches {
   std::array<double, mesh::axis_count> first_{}, last_{}, longest_{};
 };
 
+/// The step time in nanoseconds as a function of a deviation: at + slope * (deviation - from).
+struct Response {
+  double from = 0, at = 0, slope = 0;
+  [[nodiscard]] double operator()(double deviation) const {
+    return at + slope * (deviation - from);
+  }
+};
+
 /// A kind of rank: all classes (groups of equivalent ranks, see classes.hpp) that play the same
 /// program with the same op times.
 struct Kind {
   std::size_t first_class = 0;
-  /// The step time if one rank of the kind has the deviation d and all others have a typical one:
-  /// `at` + slope * (d - from) nanoseconds. It holds for a d so large that the other ranks wait for
-  /// this rank.
-  double from = 0, at = 0, slope = 0;
+  /// The step time if one rank of the kind has a deviation and all others have a typical one. It
+  /// holds for a deviation so large that the other ranks wait for this rank.
+  Response step;
 };
 
 struct Moments {
@@ -148,6 +155,11 @@ class Delay {
     const mesh::AxisSet gone = varying - mesh::varying(classes.outline.mesh, mesh::every_axis);
     loose_ = gone - tight_axes(set.mesh, classes.outline, costs);
     tight_ = gone - loose_;
+    replica_of_group_.resize(at(set.mesh.size() / mesh::group_size(set.mesh, tight_)));
+    for (int rank = 0; rank < set.mesh.size(); ++rank) {
+      tight_group_.push_back(at(mesh::group_colour(set.mesh, rank, tight_)));
+      replica_of_group_[tight_group_.back()] = at(mesh::group_index(set.mesh, rank, loose_));
+    }
   }
 
   double nanoseconds(double share) {
@@ -236,37 +248,37 @@ class Delay {
     for (double& deviation : deviations_) deviation += known - drawn;
   }
 
-  /// Returns the mean and variance, over groups and steps, of the largest deviation in a group
-  /// along the tight axes.
-  [[nodiscard]] Moments typical_deviation() const {
-    std::vector<double> most(at(set_.mesh.size() / mesh::group_size(set_.mesh, tight_)));
-    std::vector<std::size_t> group_of_rank;
-    for (int rank = 0; rank < set_.mesh.size(); ++rank) {
-      group_of_rank.push_back(at(mesh::group_colour(set_.mesh, rank, tight_)));
-    }
-    Moments sum;
-    for_each_step([&](std::span<const double> deviations) {
-      std::ranges::fill(most, -1.0);
-      for (std::size_t rank = 0; rank < deviations.size(); ++rank) {
-        double& largest = most[group_of_rank[rank]];
-        largest = std::max(largest, deviations[rank]);
-      }
-      for (const double largest : most) {
-        sum.mean += largest;
-        sum.variance += largest * largest;
-      }
-    });
-    const double count = static_cast<double>(most.size()) * steps_;
-    const double mean = sum.mean / count;
-    return {.mean = mean, .variance = std::max(0.0, sum.variance / count - mean * mean)};
-  }
-
+  /// Calls `use` with the deviations of the ranks in each step, and with the largest deviation in
+  /// each group along the tight axes.
   template <class Use>
   void for_each_step(const Use& use) const {
     const std::size_t ranks = at(set_.mesh.size());
+    std::vector<double> largest(at(set_.mesh.size() / mesh::group_size(set_.mesh, tight_)));
     for (std::size_t i = 0; i < deviations_.size(); i += ranks) {
-      use(std::span{deviations_}.subspan(i, ranks));
+      const std::span step = std::span{deviations_}.subspan(i, ranks);
+      std::ranges::fill(largest, -1.0);
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        double& of_group = largest[tight_group_[rank]];
+        of_group = std::max(of_group, step[rank]);
+      }
+      use(step, std::span<const double>{largest});
     }
+  }
+
+  /// Returns the mean and variance, over groups and steps, of the largest deviation in a group
+  /// along the tight axes.
+  [[nodiscard]] Moments typical_deviation() const {
+    Moments sum;
+    double count = 0;
+    for_each_step([&](std::span<const double> /*of_ranks*/, std::span<const double> largest) {
+      for (const double deviation : largest) {
+        sum.mean += deviation;
+        sum.variance += deviation * deviation;
+      }
+      count += static_cast<double>(largest.size());
+    });
+    const double mean = sum.mean / count;
+    return {.mean = mean, .variance = std::max(0.0, sum.variance / count - mean * mean)};
   }
 
   /// Returns the index of the kind in `kinds_` for each class.
@@ -313,22 +325,23 @@ class Delay {
     double most = 0;
     for (std::size_t k = 0; k < kinds_.size(); k += every) {
       const std::size_t first = 2 * (k / every);
-      kinds_[k].from = typical.mean + range;
-      kinds_[k].at = played[first].period;
-      kinds_[k].slope = (played[first + 1].period - kinds_[k].at) / range;
-      most = std::max(most, kinds_[k].slope);
+      const double once = played[first].period;
+      kinds_[k].step = {.from = typical.mean + range,
+                        .at = once,
+                        .slope = (played[first + 1].period - once) / range};
+      most = std::max(most, kinds_[k].step.slope);
     }
     // With more than most_kinds kinds, only every `every`-th one was simulated; the others take the
     // result of the last simulated kind before them.
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
-      const Kind& seen = kinds_[k - k % every];
-      kinds_[k].from = seen.from;
-      kinds_[k].at = seen.at;
-      kinds_[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // 0: no rank waits for this kind
+      kinds_[k].step = kinds_[k - k % every].step;
+      if (kinds_[k].step.slope < most / 2) kinds_[k].step.slope = 0;  // no rank waits for this kind
     }
+    usual_ = {.from = typical.mean,
+              .at = at_usual.period,
+              .slope = (played.back().period - at_usual.period) / range};
     if (factor.size() == 1) return 0;
-    const double all = (played.back().period - at_usual.period) / range;
-    const double passed = std::max(0.0, all - most);
+    const double passed = std::max(0.0, usual_.slope - most);
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
   }
 
@@ -343,23 +356,33 @@ class Delay {
     std::vector<Felt> felt;
     for (int rank = 0; rank < set_.mesh.size(); ++rank) {
       const Kind& kind = kinds_[kind_of_class()[classes_.class_of_rank[at(rank)]]];
-      if (kind.slope <= 0) continue;
+      if (kind.step.slope <= 0) continue;
       felt.push_back({at(rank), at(mesh::group_index(set_.mesh, rank, loose_)), &kind});
     }
     if (felt.empty()) return noiseless_;
-    std::vector<double> longest(at(mesh::group_size(set_.mesh, loose_)));
+    const std::size_t replicas = at(mesh::group_size(set_.mesh, loose_));
+    const double share =
+        static_cast<double>(replicas) / static_cast<double>(replica_of_group_.size());
+    std::vector<double> longest(replicas), mean(replicas);
     double total = 0, normals = 0;
     std::uint64_t draw = 0;
-    for_each_step([&](std::span<const double> deviations) {
+    for_each_step([&](std::span<const double> deviations, std::span<const double> largest) {
       std::ranges::fill(longest, 0.0);
       for (const auto& [rank, replica, kind] : felt) {
-        const double time = kind->at + kind->slope * (deviations[rank] - kind->from);
-        longest[replica] = std::max(longest[replica], time);
+        longest[replica] = std::max(longest[replica], kind->step(deviations[rank]));
+      }
+      std::ranges::fill(mean, 0.0);
+      for (std::size_t group = 0; group < largest.size(); ++group) {
+        mean[replica_of_group_[group]] += share * largest[group];
       }
       double slowest = 0;
-      for (const double time : longest) {
+      for (std::size_t replica = 0; replica < replicas; ++replica) {
         const double normal = quick_normal(mixed(++draw));
         normals += normal;
+        // A step time is convex in the deviations, so it is at least that of a replica whose groups
+        // all have their mean deviation. The responses to one slow rank are less where the rank has
+        // slack as long as its deviation is small.
+        const double time = std::max(longest[replica], usual_(mean[replica]));
         slowest = std::max(slowest, time + spread * normal);
       }
       total += slowest;
@@ -378,7 +401,10 @@ class Delay {
   double noiseless_ = 0;
   /// Axes that `classes_` removed: those in tight_axes(), and the others.
   mesh::AxisSet tight_, loose_;
+  std::vector<std::size_t> tight_group_;       ///< [rank]: its group along the tight axes
+  std::vector<std::size_t> replica_of_group_;  ///< [group along the tight axes]
   std::vector<Kind> kinds_;
+  Response usual_;  ///< the step time if all ranks have the same deviation
   int steps_ = 0;
   std::vector<double> deviations_;  ///< [step][rank]
 };

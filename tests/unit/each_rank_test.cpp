@@ -36,12 +36,13 @@ AllAlike tensor_parallel(const mesh::Shape& mesh) {
 }
 
 /// A pipeline of the hybrid workload, every FLOP a picosecond, other ops 100 ns and communication
-/// 10 us.
-AllAlike pipeline(const mesh::Shape& mesh, int microbatches) {
+/// 10 us. With `v` above 1 it is interleaved, with so many layers on each stage.
+AllAlike pipeline(const mesh::Shape& mesh, int microbatches, int v = 1) {
   auto base = workloads::request_of(
       "hidden=256 ffn=1024 heads=16 kv_heads=16 head_size=16 sequence=64 vocabulary=0",
       microbatches * mesh.dp, {{"microbatch", "1"}});
-  base.model.layers = mesh.pp;
+  if (v > 1) base.options.insert({{"schedule", "interleaved"}, {"v", std::to_string(v)}});
+  base.model.layers = mesh.pp * v;
   AllAlike result{.set = workloads::strong(base, mesh), .classes = {}, .costs = {}};
   result.classes = classes_of(result.set);
   for (const program::Outline& outline : result.classes.outline.outlines) {
@@ -171,6 +172,15 @@ TEST(ExpectedDelay, AgreesWithEveryRank) {
                         {"op", {.op = 0.05}, 0.25},
                         {"both", {.rank = 0.02, .node = 0.02}, 0.15}});
     }
+  }
+}
+
+// A stage of an interleaved pipeline has slack: one that is a little late delays nobody.
+TEST(ExpectedDelay, OfInterleavedStagesAgreesWithEveryRank) {
+  for (const mesh::Shape mesh : {mesh::Shape{.dp = 4, .pp = 4}, {.tp = 4, .dp = 2, .pp = 4}}) {
+    expect_agreement(
+        pipeline(mesh, 8, 6), 25'000,
+        {{"rank", {.rank = 0.006}, 0.35}, {"both", {.rank = 0.006, .node = 0.03}, 0.35, 4}});
   }
 }
 

@@ -51,6 +51,22 @@ settings::PredictCommand dp_command() {
   return command;
 }
 
+/// What lengthens the steps of all rank counts alike does not change the efficiency but for the
+/// share of the lost time: ln(upper / value) = 1.645 x hypot(2%, 25% of the loss).
+TEST(Forecast, EfficiencyIsSurerThanTheStepsOfADataSheet) {
+  simulate::Machine sheet = plain_sheet();
+  sheet.software.spread = 0.25;
+  const predict::Prediction prediction = predicted(dp_command(), sheet);
+  const predict::Forecast& first = prediction.base.points.front();
+  const predict::Forecast& last = prediction.base.points.back();
+  EXPECT_NEAR(std::log(last.step_time.upper / last.step_time.value), 1.645 * 0.25, 1e-3);
+  EXPECT_EQ(first.efficiency.upper, 1);
+  const double efficiency = last.efficiency.value;
+  ASSERT_LT(efficiency, 0.95);
+  EXPECT_NEAR(std::log(last.efficiency.upper / efficiency),
+              1.645 * std::hypot(0.02, 0.25 * (1 - efficiency)), 1e-3);
+}
+
 /// A forecast whose costs are GEMMs and dp transfers, and nothing else.
 predict::Forecast made(int ranks, double gemm, double transfer, double throughput) {
   predict::Forecast forecast{.ranks = ranks};
