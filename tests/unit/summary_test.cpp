@@ -269,8 +269,8 @@ TEST(Checks, AreObjectsInJsonAndDamagedFactsAreNone) {
   const auto nested = [](std::size_t levels) {
     return std::string(levels, '[') + std::string(levels, ']');
   };
-  for (const std::string& facts : {std::string{}, std::string{"{"}, std::string(100'000, '['),
-                                   nested(100'000), nested(18)}) {
+  for (const std::string& facts :
+       {std::string{}, std::string{"{"}, std::string(100'000, '['), nested(100'000), nested(18)}) {
     EXPECT_EQ(facts_of(facts), nullptr);
   }
   EXPECT_NE(facts_of(nested(17)), nullptr);
