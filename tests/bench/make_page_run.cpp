@@ -311,10 +311,7 @@ results::PointData pairs(int index, int ranks) {
     const char* const link = is_near   ? "same node, NVLink"
                              : is_rail ? "other node, same rail"
                                        : "other node";
-    results::RowData made = samples::row({{"op", "p2p"}, {"kind", kind}, {"class", link}},
-                                         {{"src", src}, {"dst", dst}, {"bytes", bytes}}, time, 2);
-    made.ranks = {src, dst};
-    point.rows.push_back(std::move(made));
+    point.rows.push_back(samples::pair_row(kind, src, dst, bytes, time, link));
   };
   for (int src = 0; src < ranks; ++src) {
     for (int dst = 0; dst < ranks; ++dst) {

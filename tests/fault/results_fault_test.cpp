@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "results/writer/writer.hpp"
 #include "tests/fault/failing_calls.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "tests/unit/results_samples.hpp"
 
 namespace isoscale::results {
@@ -30,7 +31,7 @@ bool is_written(const std::filesystem::path& file) {
 
 /// HDF5 1.10 crashes as the process ends where it closes a file that could not be closed before.
 TEST(EndOfProcess, IsCleanAfterFilesThatCouldNotBeClosed) {
-  const samples::Directory directory;
+  const testing_support::ScratchDirectory directory;
   const auto file = directory.path() / "run.h5";
   fault::count();
   ASSERT_TRUE(is_written(file));

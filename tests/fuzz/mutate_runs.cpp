@@ -33,6 +33,7 @@
 #include "results/reader/reader.hpp"
 #include "results/writer/writer.hpp"
 #include "tests/fuzz/mutation.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "tests/unit/bench_samples.hpp"
 #include "tests/unit/results_samples.hpp"
 
@@ -219,7 +220,7 @@ struct Tally {
 std::string try_mutant(const Task& task, const Originals& originals, const fs::path& folder,
                        std::size_t item) {
   constexpr std::size_t in_all_formats = 8;  // every so many-th
-  const results::samples::Directory own{folder};
+  const testing_support::ScratchDirectory own{folder};
   const Mutant mutant = write_mutant(originals, task.seed, item, own.path());
   const Outcome outcome =
       report_file(mutant.run_file, item % in_all_formats == 0 ? Formats::all : Formats::text);
@@ -268,7 +269,8 @@ std::string try_program(const std::string& program, const fs::path& file, const 
 
 int try_all(const Task& task) {
   const bool in_memory = access("/dev/shm", W_OK) == 0;
-  const results::samples::Directory directory{in_memory ? "/dev/shm" : fs::temp_directory_path()};
+  const testing_support::ScratchDirectory directory{in_memory ? "/dev/shm"
+                                                              : fs::temp_directory_path()};
   fmt::print("seed {}\n", task.seed);
   std::fflush(stdout);
   const fs::path whole = directory.path() / "whole";
@@ -279,7 +281,7 @@ int try_all(const Task& task) {
   constexpr std::size_t most_started = 60;
   const std::size_t started = task.program.empty() ? 0 : std::min(task.mutants, most_started);
   for (std::size_t item = 0; item < started; ++item) {
-    const results::samples::Directory own{directory.path()};
+    const testing_support::ScratchDirectory own{directory.path()};
     const Mutant mutant = write_mutant(originals, task.seed, item, own.path());
     const std::string wrong = try_program(task.program, mutant.run_file, directory.path() / "said");
     if (!wrong.empty()) tally.fail(task, item, "the program " + wrong);
@@ -290,7 +292,7 @@ int try_all(const Task& task) {
 }
 
 int try_one(const Task& task) {
-  const results::samples::Directory directory;
+  const testing_support::ScratchDirectory directory;
   const Mutant mutant =
       write_mutant(originals_in(directory.path()), task.seed, task.only, task.into);
   fmt::print("{}: {}\n", mutant.run_file.string(), mutant.description);

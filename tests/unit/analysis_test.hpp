@@ -4,13 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench_samples.hpp"
-#include "matchers.hpp"
-#include "refusal.hpp"
 #include "report_samples.hpp"
 #include "reported.hpp"
-#include "run_samples.hpp"
 #include "series.hpp"
+#include "words.hpp"
 
 /// The tests of the analysis and of its predictions include this header instead of the standard
 /// library, GoogleTest and the samples, and find the names of these here.

@@ -3,8 +3,8 @@
 
 // The builder lets buffers share storage only if they cannot be in use at once.
 
+#include "made_programs.hpp"
 #include "matchers.hpp"
-#include "op_samples.hpp"
 #include "program/check.hpp"
 #include "program/operands.hpp"
 #include "tests/support/arena_bound.hpp"

@@ -129,14 +129,33 @@ inline results::PointData gemms(int index, int ranks = 4) {
   return point;
 }
 
+/// A row of what two ranks send each other.
+inline results::RowData pair_row(const char* kind, int src, int dst, double bytes, double time,
+                                 const char* link_class = "same node") {
+  results::RowData made = row({{"op", "p2p"}, {"kind", kind}, {"class", link_class}},
+                              {{"src", src}, {"dst", dst}, {"bytes", bytes}}, time, 2);
+  made.ranks = {src, dst};
+  return made;
+}
+
+/// A point with the bandwidth of all pairs, both ways; time(src, dst) is of `bytes`.
+template <class Time>
+results::PointData all_pairs(int ranks, double bytes, const Time& time, const char* link_class) {
+  results::PointData point = bench_point(0, "p2p", ranks);
+  for (int src = 0; src < ranks; ++src) {
+    for (int dst = 0; dst < ranks; ++dst) {
+      if (src == dst) continue;
+      point.rows.push_back(pair_row("bandwidth", src, dst, bytes, time(src, dst), link_class));
+    }
+  }
+  return point;
+}
+
 /// All pairs of 4 ranks at about 5 GB/s, but 1 to 2 at 2 GB/s; 3 to 0 failed.
 inline results::PointData pairs(int index) {
   results::PointData point = bench_point(index, "p2p", 4);
   const auto add = [&](const char* kind, int src, int dst, double bytes, double time) {
-    results::RowData made = row({{"op", "p2p"}, {"kind", kind}, {"class", "same node"}},
-                                {{"src", src}, {"dst", dst}, {"bytes", bytes}}, time, 2);
-    made.ranks = {src, dst};
-    point.rows.push_back(std::move(made));
+    point.rows.push_back(pair_row(kind, src, dst, bytes, time));
   };
   for (int src = 0; src < 4; ++src) {
     for (int dst = 0; dst < 4; ++dst) {

@@ -243,20 +243,6 @@ TEST(Calibrate, JsonHasTheFieldsOfTheRunFile) {
                     "batch": 1, "flops": 0, "error": 0.5}]})"));
 }
 
-/// A dp curve whose 2-rank point all-reduces 64 B, and what was measured of its parts.
-RunData curve_with_parts() {
-  RunData run = samples::run();
-  add_dp_curve(run);
-  results::PointData parts = bench_point(9, "calibrate", 2);
-  // 64 B take 160 ns among 2; samples of other sizes lie on a line through it.
-  for (const double bytes : {8.0, 64.0, 512.0}) {
-    parts.rows.push_back(collective("all_reduce", bytes, 160e-9 * bytes / 64, 2));
-  }
-  parts.rows.push_back(gemm("f32", "cold", 512, 100e9, 2));
-  run.points.push_back(parts);
-  return run;
-}
-
 std::optional<double> mfu_of_two(const RunData& run) {
   return make_report(run, "", {}).curves.at(0).points.at(1).mfu;
 }

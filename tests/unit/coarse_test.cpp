@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "base/error.hpp"
-#include "made_outlines.hpp"
+#include "made_programs.hpp"
 #include "matchers.hpp"
 #include "program/builder.hpp"
 #include "simulate/classes.hpp"

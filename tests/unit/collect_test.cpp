@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "tests/unit/scratch_tree.hpp"
-#include "tests/unit/texts.hpp"
 
 namespace isoscale::preflight {
 namespace {

@@ -90,7 +90,7 @@ inline void trace_step(results::PointData& data, double step, double transfer, d
   timeline::Timeline timeline;
   for (int rank = 0; rank < data.ranks; ++rank) {
     const int begin = first + (rank == 1 ? ns(late) : 0);
-    std::vector<std::pair<int, int>> spans{{0, begin}};
+    Spans spans{{0, begin}};
     if (!alone) spans.emplace_back(begin, left);
     spans.emplace_back(left, end);
     timeline.ranks.push_back(trace(rank, {0, end}, spans));

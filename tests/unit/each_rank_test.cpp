@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "simulate/noise_delay.hpp"
 
-#include "made_outlines.hpp"
+#include "made_programs.hpp"
 #include "simulate/noise.hpp"
 #include "stack_samples.hpp"
 

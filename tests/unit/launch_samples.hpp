@@ -46,6 +46,12 @@ inline results::RunData launch_of(const std::string& id, int nodes, int per_node
   return result;
 }
 
+/// Three launches on one node, the second of which is the typical one.
+inline std::vector<results::RunData> three_launches() {
+  return {launch_of("a1", 1, 4, 0.0410), launch_of("a2", 1, 4, 0.0400),
+          launch_of("a3", 1, 4, 0.0396)};
+}
+
 /// Reports of launches and what they make together; keeps the launches, which the rest points to.
 struct JoinedLaunches {
   std::vector<results::RunData> runs;

@@ -9,8 +9,8 @@
 #include "machine/job_environment.hpp"
 #include "machine/kernel_files.hpp"
 #include "machine/memory_on_node.hpp"
-#include "refusal.hpp"
-#include "texts.hpp"
+#include "scratch_tree.hpp"
+#include "words.hpp"
 
 namespace isoscale::machine {
 namespace {

@@ -1,10 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
-
-#include <filesystem>
 #include <fstream>
 
+#include "tests/support/scratch_directory.hpp"
 #include "words.hpp"
 #include "workloads/api/toml_files.hpp"
 #include "workloads/api/workload.hpp"
@@ -96,9 +94,8 @@ TEST(Models, WriteWhatTheyRead) {
 }
 
 TEST(Models, AreReadFromFilesWhoseErrorsNameFileAndLine) {
-  // gtest_discover_tests runs each test in a process of its own, maybe at the same time.
-  const std::filesystem::path path = std::filesystem::temp_directory_path() /
-                                     ("isoscale-" + std::to_string(::getpid()) + "-model.toml");
+  const testing_support::ScratchDirectory directory;
+  const std::filesystem::path path = directory.path() / "model.toml";
   const auto write = [&](std::string_view text) { std::ofstream{path} << text; };
   const auto refusal = [&] { return usage_error([&] { (void)load_model(path.string()); }); };
   expect_words(refusal(), {"model file", "No such file"});
@@ -108,10 +105,9 @@ TEST(Models, AreReadFromFilesWhoseErrorsNameFileAndLine) {
   write(valid);
   EXPECT_EQ(load_model(path.string()), parse_model(valid, "here"));
   write(with("heads", "heads = \"many\""));
-  expect_words(refusal(), {"-model.toml:5: ", "heads", "a whole number"});
+  expect_words(refusal(), {"/model.toml:5: ", "heads", "a whole number"});
   write(std::string(1'500'000, '#'));
   EXPECT_THAT(refusal(), HasSubstr("larger than"));
-  std::filesystem::remove(path);
 }
 
 TEST(Models, SayWhyTheyAreRefused) {
@@ -119,9 +115,7 @@ TEST(Models, SayWhyTheyAreRefused) {
        {std::tuple{"hidden", "", "missing: hidden (hidden size)"},
         {"hidden", "hidden = 9\nbatch = -1", "batch is -1"},
         {"hidden", "hiden = 8", "m.toml:3: unknown key 'hiden'"},
-        {"hidden", "hiden = 8", "did you mean 'hidden'?"},
-        {"ffn", "ffn = 0", "m.toml:4: ffn is 0"},
-        {"ffn", "ffn = 0", "between 1 and 16777216"},
+        {"ffn", "ffn = 0", "m.toml:4: ffn is 0, but must lie between 1 and 16777216"},
         {"ffn", "ffn = 9223372036854775807", "ffn is 9223372036854775807"},
         {"ffn", "ffn = 9223372036854775808", "m.toml:4: not valid TOML"},
         {"ffn", "ffn = 32.0", "a whole number"},

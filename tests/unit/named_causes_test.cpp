@@ -140,8 +140,8 @@ TEST(NamedCauses, GiveNoReasonWhereThereIsNone) {
   // it, then it for them.
   results::PointData point =
       alike({.dp = 4}, Script{}.compute().all_reduce(Axis::dp).compute().all_reduce(Axis::dp));
-  const std::vector<std::pair<int, int>> usual{{0, 500}, {500, 700}, {700, 900}, {900, 1000}};
-  const std::vector<std::pair<int, int>> odd{{0, 600}, {600, 700}, {700, 800}, {800, 1000}};
+  const Spans usual{{0, 500}, {500, 700}, {700, 900}, {900, 1000}};
+  const Spans odd{{0, 600}, {600, 700}, {700, 800}, {800, 1000}};
   for (int i = 0; i < 21; ++i) add_step(point, step({0, 1000}, {usual, usual, odd, usual}));
   EXPECT_THAT(only_cause(named(point), "imbalance", {2}).text, EndsWith("21 of 21 traced steps"));
 }
@@ -149,7 +149,7 @@ TEST(NamedCauses, GiveNoReasonWhereThereIsNone) {
 TEST(NamedCauses, BlameNobodyForWhatSeveralCause) {
   // Two collectives of pairs: rank 1 is late in one, rank 2 in the other.
   results::PointData point = alike({.tp = 2, .dp = 2}, Script{}.compute().all_reduce(Axis::tp));
-  const std::vector<std::pair<int, int>> soon{{0, 500}, {500, 1000}}, late{{0, 600}, {600, 1000}};
+  const Spans soon{{0, 500}, {500, 1000}}, late{{0, 600}, {600, 1000}};
   for (int i = 0; i < 21; ++i) add_step(point, step({0, 1000}, {soon, late, late, soon}));
   EXPECT_THAT(only_cause(named(point), "imbalance", {}).text,
               AllOf(HasSubstr("5.0%"), EndsWith("consistently late")));

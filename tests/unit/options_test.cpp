@@ -5,7 +5,6 @@
 
 #include "workloads/api/options.hpp"
 #include "base/text.hpp"
-#include "plan_samples.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
 #include "workloads/fit.hpp"

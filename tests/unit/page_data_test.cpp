@@ -7,7 +7,6 @@
 #include "analysis/page/point_details.hpp"
 #include "analysis/render/render.hpp"
 #include "base/error.hpp"
-#include "bench_samples.hpp"
 #include "launch_samples.hpp"
 #include "reported.hpp"
 
@@ -125,7 +124,7 @@ TEST(Prune, CutsLongTextsAndKeysAtWholeCharacters) {
 results::PointData& add_pictured(results::RunData& run, int ranks, int ops, int lines, int values) {
   results::PointData& point = samples::add(run, {.dp = ranks}, 1e-3);
   samples::Script script;
-  std::vector<std::pair<int, int>> spans;
+  samples::Spans spans;
   for (int i = 0; i < ops; ++i) {
     script.compute(static_cast<program::StreamId>(i % 3));
     spans.emplace_back(100'000 * i, 100'000 * i + 98'765);
@@ -196,22 +195,11 @@ TEST(PageBudget, PicturesOfAnyPointTakeTheirShare) {
 TEST(PageBudget, ThinsOutRowsButKeepsSlowPairsAndFailures) {
   results::RunData run = samples::run();
   run.ranks = 32;
-  results::PointData point = samples::bench_point(0, "p2p", 32);
-  for (int src = 0; src < 32; ++src) {
-    for (int dst = 0; dst < 32; ++dst) {
-      if (src == dst) continue;
-      const double time = src == 5 && dst == 9 ? 4e-3 : 1e-3;
-      results::RowData row =
-          samples::row({{"op", "p2p"}, {"kind", "bandwidth"}, {"class", "same node"}},
-                       {{"src", src}, {"dst", dst}, {"bytes", 4e6}}, time, 2);
-      row.ranks = {src, dst};
-      if (src == 30 && dst == 3) {
-        row = samples::excused(row, results::PointStatus::failed, "no answer");
-      }
-      point.rows.push_back(std::move(row));
-    }
-  }
-  run.points.push_back(std::move(point));
+  const auto time = [](int src, int dst) { return src == 5 && dst == 9 ? 4e-3 : 1e-3; };
+  run.points = {samples::all_pairs(32, 4e6, time, "same node")};
+  results::RowData& failed =
+      *std::ranges::find(run.points[0].rows, std::vector{30, 3}, &results::RowData::ranks);
+  failed = samples::excused(failed, results::PointStatus::failed, "no answer");
   const OneRun one{std::move(run)};
   const std::size_t most = page::page_bytes(data_of(one)) / 2 + 20'000;
   const Json data = data_of(one, most);

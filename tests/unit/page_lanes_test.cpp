@@ -11,6 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using samples::Script;
+using samples::Spans;
 using units::Nanoseconds;
 
 /// The lanes of a point without anything derived from it.
@@ -25,8 +26,7 @@ std::vector<int> column(const Json& object, const char* name) {
 }
 
 /// A point of one rank, with one traced step.
-results::PointData alone(const Script& script, int length,
-                         const std::vector<std::pair<int, int>>& spans) {
+results::PointData alone(const Script& script, int length, const Spans& spans) {
   return samples::point({}, {script}, {{samples::trace(0, {0, length}, spans)}});
 }
 
@@ -108,7 +108,7 @@ TEST(Lanes, DivideEachStepAsTheBreakdownDoes) {
 TEST(Lanes, OfAHybridAreStagesFirstThenRanksThatStandOut) {
   const results::PointData data =
       samples::point({.tp = 2, .dp = 8, .pp = 2}, std::vector(32, Script{}.compute()),
-                     samples::step({0, 100}, std::vector<samples::Spans>(32, {{0, 90}})));
+                     samples::step({0, 100}, std::vector<Spans>(32, {{0, 90}})));
   PointReport point;
   point.data = &data;
   for (int rank = 0; rank < 32; ++rank) {
@@ -155,7 +155,7 @@ TEST(Lanes, PutNeighboursTogetherAndKeepTheirTime) {
   // Ops of 8 and 12 ns after each other on one stream, 2 ns between them.
   constexpr int ops = 3000;
   Script script;
-  std::vector<std::pair<int, int>> ran;
+  Spans ran;
   for (int i = 0; i < ops; ++i) {
     script.op(i % 2 == 0 ? program::OpKind::gemm : program::OpKind::add);
     const int begin = 12 * i - i % 2 * 2;
@@ -177,7 +177,7 @@ TEST(Lanes, KnowWhatIsExposedHoweverLittleIsDrawn) {
   // 900 times 8 ns of computing, 3 ns of communication and 1 ns of nothing, on one stream.
   constexpr int rounds = 900;
   Script script;
-  std::vector<std::pair<int, int>> spans;
+  Spans spans;
   for (int i = 0; i < rounds; ++i) {
     script.compute(0).all_reduce(mesh::Axis::tp, 0);
     spans.emplace_back(12 * i, 12 * i + 8);
@@ -227,7 +227,7 @@ TEST(Lanes, MergeOnlyWhatIsAlike) {
 TEST(Lanes, SampleTheLongestOfEachStretchWhereMergingIsNotEnough) {
   // 1000 microbatches, which are never merged, with one long op in each ten.
   Script script;
-  std::vector<std::pair<int, int>> spans;
+  Spans spans;
   for (int i = 0; i < 1000; ++i) {
     script.compute();
     spans.emplace_back(100 * i, 100 * i + (i % 10 == 3 ? 80 : 50));

@@ -6,8 +6,7 @@
 
 #include "base/text.hpp"
 #include "config/command_line.hpp"
-#include "matchers.hpp"
-#include "refusal.hpp"
+#include "words.hpp"
 
 /// Command lines and experiment files, each as one text.
 namespace isoscale::settings {

@@ -156,11 +156,15 @@ TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
   EXPECT_GT(plan.points[0].memory_per_rank->value(), 2U * 4 * 12 * 16 * 16 * 4);
 }
 
+/// The only point of a plan on so many ranks.
+plan::PlannedPoint point_on(int ranks, RunConfig config, int per_node = 1'000) {
+  config.ranks = {ranks};
+  return plan::make_plan(config, site_of(ranks, per_node)).points.front();
+}
+
 /// Returns the memory that a rank of dp on so many ranks needs; all its ranks are alike.
 std::uint64_t need_of_dp(int ranks) {
-  RunConfig config = config_of("dp");
-  config.ranks = {ranks};
-  return plan::make_plan(config, site_of(ranks)).points.front().memory_per_rank->value();
+  return point_on(ranks, config_of("dp")).memory_per_rank->value();
 }
 
 /// Returns whether dp on `ranks` fits into nodes with so much free each.
@@ -207,8 +211,7 @@ TEST(PlanMemory, NodesAreSeparateAndWhatIsUnknownRefusesNothing) {
 TEST(PlanScaling, WeakGrowsWithTheMesh) {
   RunConfig config = config_of("hybrid", {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}});
   config.experiments[0].scaling = workloads::Scaling::weak;
-  config.ranks = {8};
-  const plan::PlannedPoint point = plan::make_plan(config, site_of(8)).points.front();
+  const plan::PlannedPoint point = point_on(8, config);
   const workloads::Model& model = point.request.model;
   EXPECT_EQ(point.request.mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
   EXPECT_EQ(point.request.options.at("batch"), "32");
@@ -240,12 +243,6 @@ TEST(PlanPlacement, PacksOrSpreadsOverNodes) {
   EXPECT_THAT(spread.points[2].world_ranks, ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
   EXPECT_THAT(mapped(packed.points, &plan::PlannedPoint::nodes), ElementsAre(1, 1, 2, 4));
   EXPECT_THAT(mapped(spread.points, &plan::PlannedPoint::nodes), ElementsAre(1, 4, 4, 4));
-}
-
-/// The only point of a plan on so many ranks.
-plan::PlannedPoint point_on(int ranks, RunConfig config, int per_node = 1'000) {
-  config.ranks = {ranks};
-  return plan::make_plan(config, site_of(ranks, per_node)).points.front();
 }
 
 /// The bytes that all ranks of a point send along all axes.

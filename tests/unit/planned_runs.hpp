@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "matchers.hpp"
-#include "plan_samples.hpp"
-#include "refusal.hpp"
+#include "request_text.hpp"
 #include "runner/plan/plan.hpp"
+#include "words.hpp"
 
 namespace isoscale::samples {
 

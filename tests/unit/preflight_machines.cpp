@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <nlohmann/json.hpp>
+
 #include "preflight_samples.hpp"
 
 namespace isoscale::preflight {
@@ -13,6 +15,40 @@ struct Machine {
   int sockets = 1, threads_per_core = 1;
   double gemm_rate = 0, inside = 0, across = 0;  ///< FLOP/s, B/s on one node, B/s between nodes
 };
+
+/// A machine without faults; of the retired pages the warning begins at 60.
+constexpr const char* healthy = R"({
+  "sockets": 1, "threads_per_core": 1, "gemm_rate": 0, "inside": 0, "across": 0,
+  "node": {"iommu_translates": false, "nvidia_peermem": true, "gdrcopy": true, "dmabuf": true,
+           "nccl_plugins": ["libnccl-net.so", "libsharp.so.5"]},
+  "gpu": {"driver": "580.82.07", "vbios": "96.00.A5.00.01", "compute_mode": "default",
+          "memory_used": 1.2e9, "memory_clock_max": 2.6e9, "throttle_reasons": [], "ecc": true,
+          "mig": false, "persistence": true, "ecc_uncorrected": 0, "remapped_rows": 0,
+          "remap_pending": false, "remap_failed": false, "retired_pages": 12, "xids": [],
+          "nvlinks_active": 18, "nvlinks_inactive": 0, "nvlink_peers": [],
+          "fabric_state": "completed", "pcie_generation": 5, "pcie_generation_max": 5,
+          "pcie_width": 16, "pcie_width_max": 16},
+  "rank": {"locked_memory_unlimited": true,
+           "versions": {"isoscale": "0.9.0", "git": "3f9c1d20a7b4", "build_type": "Release",
+                        "mpi": "Open MPI v4.1.7", "cuda_driver": "13.0", "cuda_runtime": "13.0",
+                        "cublas": "13.0.2", "nccl": "2.27.7"}}})";
+
+/// The healthy machine with these facts changed, added or, where they are null, taken away.
+Machine machine_of(const char* changes) {
+  nlohmann::json facts = nlohmann::json::parse(healthy);
+  facts.merge_patch(nlohmann::json::parse(changes));
+  const nlohmann::json parts{{"nodes", {facts["node"], {{"gpus", {facts["gpu"]}}}}},
+                             {"ranks", {facts["rank"]}}};
+  JobFacts job = job_facts_from_json(parts.dump());
+  return {.node = std::move(job.nodes[0]),
+          .gpu = std::move(gpu_at(job, 1, 0)),
+          .rank = std::move(job.ranks[0]),
+          .sockets = facts["sockets"],
+          .threads_per_core = facts["threads_per_core"],
+          .gemm_rate = facts["gemm_rate"],
+          .inside = facts["inside"],
+          .across = facts["across"]};
+}
 
 std::vector<int> range(int first, int count) {
   std::vector<int> numbers(static_cast<std::size_t>(count));
@@ -124,75 +160,21 @@ void add_port(JobFacts& job, const CheckedPort& port) {
   }
 }
 
-CheckedNode healthy_node(std::string cpu_model, std::string os, int cores, double memory) {
-  CheckedNode node;
-  node.cpu_model = std::move(cpu_model);
-  node.os = std::move(os);
-  node.cores = cores;
-  node.memory = memory;
-  node.shm_size = node.shm_free = memory / 2;
-  node.iommu_translates = false;
-  node.nvidia_peermem = node.gdrcopy = node.dmabuf = true;
-  node.nccl_plugins = {"libnccl-net.so", "libsharp.so.5"};
-  return node;
-}
-
-GpuFacts healthy_gpu(std::string name, double memory, double clock, double power) {
-  GpuFacts gpu;
-  gpu.name = std::move(name);
-  gpu.driver = "580.82.07";
-  gpu.vbios = "96.00.A5.00.01";
-  gpu.compute_mode = "default";
-  gpu.memory = memory;
-  gpu.memory_used = 1.2e9;
-  gpu.sm_clock = gpu.sm_clock_max = gpu.sm_clock_application = clock;
-  gpu.memory_clock_max = 2.6e9;
-  gpu.power_limit = gpu.power_limit_default = power;
-  gpu.throttle_reasons.emplace();
-  gpu.ecc = gpu.persistence = true;
-  gpu.mig = gpu.remap_pending = gpu.remap_failed = false;
-  gpu.ecc_uncorrected = gpu.remapped_rows = 0;
-  gpu.retired_pages = 12;  // the warning begins at 60
-  gpu.xids.emplace();
-  gpu.nvlinks_active = 18;
-  gpu.nvlinks_inactive = 0;
-  gpu.nvlink_peers.emplace();
-  gpu.fabric_state = "completed";
-  gpu.pcie_generation = gpu.pcie_generation_max = 5;
-  gpu.pcie_width = gpu.pcie_width_max = 16;
-  return gpu;
-}
-
-CheckedRank healthy_rank(const std::string& device) {
-  CheckedRank rank;
-  rank.locked_memory_unlimited = true;
-  rank.versions = {
-      {"isoscale", "0.9.0"},      {"git", "3f9c1d20a7b4"}, {"build_type", "Release"},
-      {"mpi", "Open MPI v4.1.7"}, {"cuda_driver", "13.0"}, {"cuda_runtime", "13.0"},
-      {"cublas", "13.0.2"},       {"nccl", "2.27.7"},      {"device", "cuda: " + device}};
-  return rank;
-}
-
 }  // namespace
 
 JobFacts hgx_job() {
-  const std::string model = "NVIDIA H100 80GB HBM3";
-  Machine machine{.node = healthy_node("Xeon 8480C", "Linux 5.15.0-1063-nvidia", 112, 2e12),
-                  .gpu = healthy_gpu(model, 8.6e10, 1.98e9, 700),
-                  .rank = healthy_rank(model),
-                  .sockets = 2,
-                  .threads_per_core = 2,
-                  .gemm_rate = 6.8e14,
-                  .inside = 3.61e11,
-                  .across = 4.82e10};
-  machine.node.acs = false;
-  machine.gpu.nvlink_peers = {"0000:f7:00.0", "0000:f8:00.0"};
-  machine.rank.environment = {{"NCCL_DEBUG", "WARN"},
-                              {"NCCL_IB_HCA", "mlx5"},
-                              {"OMP_NUM_THREADS", "14"},
-                              {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
-  machine.rank.launcher = {
-      {"SLURM_JOB_NUM_NODES", 2}, {"SLURM_NTASKS", 16}, {"SLURM_STEP_NUM_TASKS", 16}};
+  const Machine machine = machine_of(R"({
+    "sockets": 2, "threads_per_core": 2, "gemm_rate": 6.8e14, "inside": 3.61e11, "across": 4.82e10,
+    "node": {"cpu_model": "Xeon 8480C", "os": "Linux 5.15.0-1063-nvidia", "cores": 112,
+             "memory": 2e12, "shm_size": 1e12, "shm_free": 1e12, "acs": false},
+    "gpu": {"name": "NVIDIA H100 80GB HBM3", "memory": 8.6e10, "sm_clock": 1.98e9,
+            "sm_clock_max": 1.98e9, "sm_clock_application": 1.98e9, "power_limit": 700,
+            "power_limit_default": 700, "nvlink_peers": ["0000:f7:00.0", "0000:f8:00.0"]},
+    "rank": {"versions": {"device": "cuda: NVIDIA H100 80GB HBM3"},
+             "environment": {"NCCL_DEBUG": "WARN", "NCCL_IB_HCA": "mlx5", "OMP_NUM_THREADS": "14",
+                             "CUDA_DEVICE_MAX_CONNECTIONS": "1"},
+             "launcher": {"SLURM_JOB_NUM_NODES": 2, "SLURM_NTASKS": 16,
+                          "SLURM_STEP_NUM_TASKS": 16}}})");
   JobFacts job = on(machine, gpu_job(2, 8));
   join(job, "NVLink");
   for (int i = 0; i < 8; ++i) {
@@ -219,23 +201,18 @@ JobFacts hgx_job() {
 }
 
 JobFacts pcie_job() {
-  Machine machine{.node = healthy_node("EPYC 7543", "Linux 6.8.0-51-generic", 64, 5.4e11),
-                  .gpu = healthy_gpu("NVIDIA L40S", 4.8e10, 2.52e9, 350),
-                  .rank = healthy_rank("NVIDIA L40S"),
-                  .sockets = 2,
-                  .threads_per_core = 2,
-                  .gemm_rate = 2.31e14,
-                  .inside = 2.2e10};
-  machine.node.nvidia_peermem = machine.node.gdrcopy = false;
-  machine.node.nccl_plugins.emplace();
-  machine.gpu.sm_clock = 2.1e8;  // idle
-  machine.gpu.pcie_generation = 1;
-  machine.gpu.pcie_generation_max = 4;
-  machine.gpu.nvlinks_active = 0;
-  machine.gpu.fabric_state = "not supported";
-  machine.gpu.mig.reset();
-  machine.gpu.xids.reset();
-  machine.rank.launcher = {{"OMPI_COMM_WORLD_SIZE", 4}};
+  // An idle GPU has low clocks.
+  const Machine machine = machine_of(R"({
+    "sockets": 2, "threads_per_core": 2, "gemm_rate": 2.31e14, "inside": 2.2e10,
+    "node": {"cpu_model": "EPYC 7543", "os": "Linux 6.8.0-51-generic", "cores": 64,
+             "memory": 5.4e11, "shm_size": 2.7e11, "shm_free": 2.7e11, "nvidia_peermem": false,
+             "gdrcopy": false, "nccl_plugins": []},
+    "gpu": {"name": "NVIDIA L40S", "memory": 4.8e10, "sm_clock": 2.1e8, "sm_clock_max": 2.52e9,
+            "sm_clock_application": 2.52e9, "power_limit": 350, "power_limit_default": 350,
+            "pcie_generation": 1, "pcie_generation_max": 4, "nvlinks_active": 0,
+            "fabric_state": "not supported", "mig": null, "xids": null},
+    "rank": {"versions": {"device": "cuda: NVIDIA L40S"},
+             "launcher": {"OMPI_COMM_WORLD_SIZE": 4}}})");
   JobFacts job = on(machine, gpu_job(1, 4));
   join(job, "system");
   job.nodes[0].peers.front().link = job.nodes[0].peers.back().link = "NUMA node";
@@ -244,20 +221,19 @@ JobFacts pcie_job() {
 }
 
 JobFacts grace_hopper_job() {
-  const std::string model = "NVIDIA GH200 480GB";
-  Machine machine{.node = healthy_node("Neoverse-V2", "Linux 6.8.0-1015-nvidia-64k", 72, 5.13e11),
-                  .gpu = healthy_gpu(model, 1.02e11, 1.98e9, 900),
-                  .rank = healthy_rank(model),
-                  .gemm_rate = 7.1e14,
-                  .across = 4.7e10};
-  machine.node.gdrcopy = false;
-  machine.node.nccl_plugins = {"libnccl-net-ofi.so"};
-  machine.gpu.nvlinks_active = 0;
-  machine.gpu.nvlinks_inactive = 18;
-  machine.gpu.fabric_state = "not supported";
-  machine.gpu.pcie_width = 1;  // NVLink-C2C joins it to the CPU
-  machine.rank.environment = {{"NCCL_NET_PLUGIN", "ofi"}};
-  machine.rank.launcher = {{"PMI_SIZE", 4}, {"SLURM_NTASKS", 4}};
+  // NVLink-C2C, and not PCIe, joins the GPU to the CPU.
+  const Machine machine = machine_of(R"({
+    "gemm_rate": 7.1e14, "across": 4.7e10,
+    "node": {"cpu_model": "Neoverse-V2", "os": "Linux 6.8.0-1015-nvidia-64k", "cores": 72,
+             "memory": 5.13e11, "shm_size": 2.565e11, "shm_free": 2.565e11, "gdrcopy": false,
+             "nccl_plugins": ["libnccl-net-ofi.so"]},
+    "gpu": {"name": "NVIDIA GH200 480GB", "memory": 1.02e11, "sm_clock": 1.98e9,
+            "sm_clock_max": 1.98e9, "sm_clock_application": 1.98e9, "power_limit": 900,
+            "power_limit_default": 900, "nvlinks_active": 0, "nvlinks_inactive": 18,
+            "fabric_state": "not supported", "pcie_width": 1},
+    "rank": {"versions": {"device": "cuda: NVIDIA GH200 480GB"},
+             "environment": {"NCCL_NET_PLUGIN": "ofi"},
+             "launcher": {"PMI_SIZE": 4, "SLURM_NTASKS": 4}}})");
   JobFacts job = on(machine, gpu_job(4, 1));
   add_port(job, healthy_port(0, 4e11, 5, 0, own_root(8)));
   gpu_at(job, 2, 0).xids = {31, 43};  // mistakes of programs
@@ -265,18 +241,16 @@ JobFacts grace_hopper_job() {
 }
 
 JobFacts gb200_job() {
-  Machine machine{.node = healthy_node("Neoverse-V2", "Linux 6.8.0-1021-nvidia-64k", 144, 1.02e12),
-                  .gpu = healthy_gpu("NVIDIA GB200", 1.99e11, 2.062e9, 1200),
-                  .rank = healthy_rank("NVIDIA GB200"),
-                  .sockets = 2,
-                  .gemm_rate = 1.62e15,
-                  .inside = 7.1e11,
-                  .across = 7e11};
-  machine.gpu.sm_clock_application.reset();
-  machine.gpu.xids.reset();
-  machine.gpu.fabric = "7c1f0be24d3a4a6c9e51d80f6b7712aa.32766";
-  machine.rank.environment = {{"NCCL_MNNVL_ENABLE", "1"}, {"NCCL_COLLNET_ENABLE", "1"}};
-  machine.rank.launcher = {{"SLURM_NTASKS", 16}, {"SLURM_STEP_NUM_TASKS", 16}};
+  const Machine machine = machine_of(R"({
+    "sockets": 2, "gemm_rate": 1.62e15, "inside": 7.1e11, "across": 7e11,
+    "node": {"cpu_model": "Neoverse-V2", "os": "Linux 6.8.0-1021-nvidia-64k", "cores": 144,
+             "memory": 1.02e12, "shm_size": 5.1e11, "shm_free": 5.1e11},
+    "gpu": {"name": "NVIDIA GB200", "memory": 1.99e11, "sm_clock": 2.062e9,
+            "sm_clock_max": 2.062e9, "power_limit": 1200, "power_limit_default": 1200,
+            "xids": null, "fabric": "7c1f0be24d3a4a6c9e51d80f6b7712aa.32766"},
+    "rank": {"versions": {"device": "cuda: NVIDIA GB200"},
+             "environment": {"NCCL_MNNVL_ENABLE": "1", "NCCL_COLLNET_ENABLE": "1"},
+             "launcher": {"SLURM_NTASKS": 16, "SLURM_STEP_NUM_TASKS": 16}}})");
   JobFacts job = on(machine, gpu_job(4, 4));
   join(job, "NVLink");
   for (int i = 0; i < 4; ++i) add_port(job, healthy_port(i, 4e11, 5, i / 2, own_root(8 + i)));
@@ -285,23 +259,17 @@ JobFacts gb200_job() {
 }
 
 JobFacts cpu_job() {
-  Machine machine{.node = healthy_node("EPYC 9654", "Linux 5.14.0-427.el9.x86_64", 192, 8.11e11),
-                  .gpu = {},
-                  .rank = healthy_rank(""),
-                  .sockets = 2,
-                  .gemm_rate = 1.1e12,
-                  .inside = 1.1e10,
-                  .across = 5.9e9};
-  machine.node.nvidia_peermem = machine.node.gdrcopy = false;
-  machine.node.nccl_plugins.emplace();
-  for (const char* const key : {"cuda_driver", "cuda_runtime", "cublas", "nccl"}) {
-    machine.rank.versions.erase(key);
-  }
-  machine.rank.versions["device"] = "host: BLAS (OpenBLAS 0.3.21) and MPI";
-  machine.rank.blas_threads = 16;
-  machine.rank.environment = {
-      {"OMP_NUM_THREADS", "16"}, {"OMP_PROC_BIND", "close"}, {"UCX_TLS", "rc_x,sm,self"}};
-  machine.rank.launcher = {{"OMPI_COMM_WORLD_SIZE", 16}, {"SLURM_NTASKS", 16}};
+  const Machine machine = machine_of(R"({
+    "sockets": 2, "gemm_rate": 1.1e12, "inside": 1.1e10, "across": 5.9e9,
+    "node": {"cpu_model": "EPYC 9654", "os": "Linux 5.14.0-427.el9.x86_64", "cores": 192,
+             "memory": 8.11e11, "shm_size": 4.055e11, "shm_free": 4.055e11,
+             "nvidia_peermem": false, "gdrcopy": false, "nccl_plugins": []},
+    "rank": {"versions": {"cuda_driver": null, "cuda_runtime": null, "cublas": null, "nccl": null,
+                          "device": "host: BLAS (OpenBLAS 0.3.21) and MPI"},
+             "blas_threads": 16,
+             "environment": {"OMP_NUM_THREADS": "16", "OMP_PROC_BIND": "close",
+                             "UCX_TLS": "rc_x,sm,self"},
+             "launcher": {"OMPI_COMM_WORLD_SIZE": 16, "SLURM_NTASKS": 16}}})");
   JobFacts job = on(machine, bare_job("host", 4, 4));
   CheckedPort port = healthy_port(0, 2e11, 4, 0, own_root(1));
   port.pcie_generation_max = 5;

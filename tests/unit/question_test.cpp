@@ -8,7 +8,6 @@
 #include "analysis_test.hpp"
 #include "predict_samples.hpp"
 #include "simulate/op_time.hpp"
-#include "words.hpp"
 #include "workloads/api/toml_files.hpp"
 #include "workloads/registry.hpp"
 
@@ -23,6 +22,21 @@ using testing_support::Words;
 
 predict::Question asked(const PredictCommand& command) {
   return predict::question_of(command, samples::plain_sheet());
+}
+
+/// All-reduces of 8 bytes among so many ranks, which took so long.
+TimedCommunication timed(int members, int nodes, double seconds) {
+  return {.kind = program::OpKind::all_reduce,
+          .members = members,
+          .nodes = nodes,
+          .samples = {{8, seconds}}};
+}
+
+/// Returns `text` with one part of it replaced.
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  if (at == std::string::npos) throw std::logic_error("no " + from);
+  return text.replace(at, from.size(), to);
 }
 
 std::string refusal_of(const PredictCommand& command) {
@@ -162,10 +176,7 @@ TEST(Question, TakesANetworkFromAnotherMachine) {
   predict::Question question = asked(samples::plain_command());
   question.node_ranks = 2;
   question.machine.network.reset();
-  const TimedCommunication inside{
-      .kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1e-6}}};
-  const TimedCommunication across{
-      .kind = program::OpKind::all_reduce, .members = 4, .nodes = 2, .samples = {{8, 1e-5}}};
+  const TimedCommunication inside = timed(2, 1, 1e-6), across = timed(4, 2, 1e-5);
   question.machine.measured.communication = {inside, across};
   question.fit = predict::ModelFit{};
   predict::use_network(samples::plain_sheet(), "plain", question);
@@ -235,11 +246,7 @@ TEST(Question, OfASheetTakesWhatARunMeasuredBetweenNodes) {
   Machine other;
   other.name = "cluster";
   other.noise.launch = 0.03;
-  other.measured.communication = {
-      TimedCommunication{
-          .kind = program::OpKind::all_reduce, .members = 16, .nodes = 2, .samples = {{8, 4e-3}}},
-      TimedCommunication{
-          .kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1}}}};
+  other.measured.communication = {timed(16, 2, 4e-3), timed(2, 1, 1)};
   predict::use_network(other, "other.h5", question);
   EXPECT_DOUBLE_EQ(seconds(inside), before);  // of the sheet
   EXPECT_DOUBLE_EQ(seconds(across), 4e-3);    // of the run
@@ -292,8 +299,7 @@ TEST(WhatIf, ReadsChangesThatAreMadeTogetherAndSaysWhatItWouldAccept) {
                                      {"gemm", "no factor"},
                                      {"gemm=2x,gemm=3x", "twice"},
                                      {"gemm=2x,", "unknown part"}}) {
-    EXPECT_THAT(testing_support::refusal([&] { (void)predict::parse_what_if(text); }),
-                HasSubstr(reason));
+    EXPECT_THAT(testing_support::refusal(predict::parse_what_if, text), HasSubstr(reason));
   }
 }
 
@@ -401,13 +407,6 @@ straggler_share = 0.25
 straggler_size = 0.2
 )";
 
-std::string with(const std::string& from, const std::string& to) {
-  std::string text = sheet;
-  const std::size_t at = text.find(from);
-  if (at == std::string::npos) throw std::logic_error("no " + from);
-  return text.replace(at, from.size(), to);
-}
-
 TEST(SystemFile, ReadsEveryNumber) {
   const simulate::Machine machine = predict::parse_system(sheet, "box.toml");
   EXPECT_EQ(machine.name, "Box");
@@ -443,8 +442,10 @@ TEST(SystemFile, ReadsEveryNumber) {
 
 TEST(SystemFile, RefusesWithLineKeyAndReason) {
   const auto expect = [](const std::string& toml, const Words& words) {
-    expect_words(testing_support::refusal([&] { (void)predict::parse_system(toml, "box.toml"); }),
-                 words);
+    expect_words(testing_support::refusal(predict::parse_system, toml, "box.toml"), words);
+  };
+  const auto with = [](const std::string& from, const std::string& to) {
+    return replaced(sheet, from, to);
   };
   expect(with("capacity = 16e9\n", ""), {"box.toml:14", "memory.capacity", "missing"});
   expect(with("bandwidth = 1e11\n[network]", "bandwidth = -3\n[network]"),
@@ -491,15 +492,14 @@ TEST(SystemFile, ListsTheKeysThatItReads) {
     EXPECT_NE(found, keys.end()) << key;
     return found != keys.end() && found->needed;
   };
-  EXPECT_TRUE(needed("memory.capacity"));
-  EXPECT_TRUE(needed("network.multicast.latency"));
-  EXPECT_TRUE(needed("network.collnet.across_latency"));
-  EXPECT_FALSE(needed("network.collnet"));
-  EXPECT_FALSE(needed("processor.units"));
-  EXPECT_FALSE(needed("noise.launch"));
-  EXPECT_FALSE(needed("overlap"));
-  EXPECT_FALSE(needed("software"));
-  EXPECT_TRUE(needed("processor.attention.kernel"));
+  for (const char* const key : {"memory.capacity", "network.multicast.latency",
+                                "network.collnet.across_latency", "processor.attention.kernel"}) {
+    EXPECT_TRUE(needed(key)) << key;
+  }
+  for (const char* const key :
+       {"network.collnet", "processor.units", "noise.launch", "overlap", "software"}) {
+    EXPECT_FALSE(needed(key)) << key;
+  }
 }
 
 const std::string profile = R"(name = "Trainer"
@@ -535,8 +535,7 @@ TEST(SoftwareFile, ReadsEveryNumber) {
 /// A profile that states no spread has no measured steps behind it, and neither has a sheet without
 /// a profile.
 TEST(SoftwareFile, WithoutASpreadHasTheWidestInterval) {
-  std::string text = profile;
-  text.erase(text.find("spread = 0.2\n"), std::string_view{"spread = 0.2\n"}.size());
+  const std::string text = replaced(profile, "spread = 0.2\n", "");
   simulate::Machine sheet = samples::plain_sheet();
   const auto spread_of = [&](const simulate::Software& software) {
     sheet.software = software;
@@ -555,18 +554,15 @@ TEST(SoftwareFile, WithoutASpreadHasTheWidestInterval) {
 
 TEST(SoftwareFile, RefusesWithLineKeyAndReason) {
   const auto expect = [](const std::string& from, const std::string& to, const Words& words) {
-    std::string text = profile;
-    text.replace(text.find(from), from.size(), to);
-    expect_words(testing_support::refusal([&] { (void)predict::parse_software(text, "p.toml"); }),
-                 words);
+    const std::string toml = replaced(profile, from, to);
+    expect_words(testing_support::refusal(predict::parse_software, toml, "p.toml"), words);
   };
   expect("spread = 0.2", "spread = 0", {"p.toml:5", "spread", "0"});
   expect("softmax = 2", "softmx = 2", {"p.toml:7", "softmx", "softmax"});
   expect("op = 9e-5", "op = 90", {"p.toml:9", "host.op", "90"});
   expect("zero = \"1\"", "zero = 1", {"p.toml:14", "options.zero", "must be a string"});
   expect("spread", "spred", {"p.toml:5", "spred", "spread"});
-  EXPECT_THAT(testing_support::refusal([] { (void)predict::load_software("nemo"); }),
-              HasSubstr("nemo-2025"));
+  EXPECT_THAT(testing_support::refusal(predict::load_software, "nemo"), HasSubstr("nemo-2025"));
 }
 
 /// Each sheet has the kernel of the profile that it names, and each profile names known options.

@@ -131,7 +131,7 @@ TEST(RankStep, CountsEachMomentOnceWhateverTheSpans) {
   for (unsigned seed = 0; seed < 500; ++seed) {
     std::mt19937 draw{seed};
     Script script;
-    std::vector<std::pair<int, int>> spans;
+    Spans spans;
     std::vector<int> waits;
     std::array ended{0, 0, 0};
     int end = 0;

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/render/bench_tables.hpp"
-#include "bench_samples.hpp"
 #include "golden.hpp"
 #include "report_samples.hpp"
 #include "reported.hpp"
@@ -54,20 +53,9 @@ TEST(RenderBench, SaysWhichRowsOfTf32WereMultipliedWithoutItAndWhatGpusWereLike)
 }
 
 TEST(RenderBench, SummarisesPairsOfMoreThan16Ranks) {
-  results::RunData run = samples::run();
-  results::PointData point = samples::bench_point(0, "p2p", 17);
-  for (int src = 0; src < 17; ++src) {
-    for (int dst = 0; dst < 17; ++dst) {
-      if (src == dst) continue;
-      const bool slow = src == 4 && dst == 16;
-      auto row = samples::row({{"op", "p2p"}, {"kind", "bandwidth"}, {"class", "other node"}},
-                              {{"src", src}, {"dst", dst}, {"bytes", 1e6}}, slow ? 1e-3 : 1e-4, 2);
-      row.ranks = {src, dst};
-      point.rows.push_back(row);
-    }
-  }
-  run.points = {point};
-  const std::string text = rendered(run, render::render_text);
+  const auto time = [](int src, int dst) { return src == 4 && dst == 16 ? 1e-3 : 1e-4; };
+  const std::string text = rendered(samples::run({samples::all_pairs(17, 1e6, time, "other node")}),
+                                    render::render_text);
   EXPECT_THAT(text, Not(HasSubstr("(row) to (column)")));
   EXPECT_THAT(text, HasSubstr("other node    272"));
   EXPECT_THAT(text, AllOf(HasSubstr("SLOW     rank 4 on"), HasSubstr("rank 16 (other node)"),
@@ -77,10 +65,7 @@ TEST(RenderBench, SummarisesPairsOfMoreThan16Ranks) {
 TEST(RenderBench, NamesPairsByTheirRanksInTheWorld) {
   results::PointData point = samples::bench_point(0, "p2p", 4);
   point.world_rank = {0, 2, 1, 3};
-  auto row = samples::row({{"op", "p2p"}, {"kind", "bandwidth"}, {"class", "same node"}},
-                          {{"src", 1}, {"dst", 3}, {"bytes", 1e6}}, 1e-4, 2);
-  row.ranks = {1, 3};
-  point.rows = {row};
+  point.rows = {samples::pair_row("bandwidth", 1, 3, 1e6, 1e-4)};
   const results::RunData run = samples::run({point});
   const OneRun one{run};
   const render::TitledTable matrix = as_text(render::pair_tables(one.made.benches.at(0)).at(0));
@@ -92,14 +77,7 @@ TEST(RenderBench, NamesPairsByTheirRanksInTheWorld) {
 }
 
 TEST(RenderBench, SaysHowCurvesDidAgainstTheirParts) {
-  results::RunData run = samples::run();
-  samples::add_dp_curve(run);
-  results::PointData parts = samples::bench_point(9, "calibrate", 2);
-  for (const double bytes : {8.0, 64.0, 512.0}) {
-    parts.rows.push_back(samples::collective("all_reduce", bytes, 160e-9 * bytes / 64, 2));
-  }
-  parts.rows.push_back(samples::gemm("f32", "cold", 512, 100e9, 2));
-  run.points.push_back(parts);
+  const results::RunData run = samples::curve_with_parts();
   const std::string text = rendered(run, render::render_text);
   EXPECT_THAT(text, AllOf(HasSubstr("ran at 35.6%"), HasSubstr("MFU      2 ranks: ")));
   const json two = json_of(run)["points"][1];
@@ -141,7 +119,6 @@ TEST(RenderNcclTests, HasItsColumnsInItsOrder) {
 }
 
 TEST(RenderNcclTests, MakesATableOfEveryGroupAndImplementation) {
-  results::RunData run = samples::run();
   results::PointData point = samples::bench_point(0, "collectives", 4);
   for (const char* implementation : {"library", "ring"}) {
     for (const char* dtype : {"bf16", "i32"}) {
@@ -150,8 +127,7 @@ TEST(RenderNcclTests, MakesATableOfEveryGroupAndImplementation) {
       point.rows.back().text["dtype"] = dtype;
     }
   }
-  run.points = {point};
-  const std::string text = rendered(run, render::render_nccl_tests);
+  const std::string text = rendered(samples::run({point}), render::render_nccl_tests);
   EXPECT_THAT(text, AllOf(HasSubstr("on world, library\n"), HasSubstr("on world, ring\n")));
   const auto lines = data_lines(text);
   ASSERT_EQ(lines.size(), 4U);
@@ -181,15 +157,13 @@ results::PointData inference_on(int index, const mesh::Shape& mesh) {
 
 /// tp=4 is quick, dp=4 yields most; two batch sizes of dp=4 are beaten.
 results::RunData run_of() {
-  results::RunData run = samples::run();
   results::PointData tp = inference_on(0, {.tp = 4}), dp = inference_on(1, {.dp = 4});
   samples::add_batch(tp, 1, 0.010, 0.001);  // 250 tokens/s a rank
   samples::add_batch(tp, 8, 0.020, 0.002);  // 1000
   samples::add_batch(dp, 1, 0.015, 0.002);  // 500: as quick as tp with 8, half the rate
   samples::add_batch(dp, 8, 0.040, 0.005);  // 1600
   samples::add_batch(dp, 9, 0.050, 0.006);  // 1500: slower and less
-  run.points = {tp, dp};
-  return run;
+  return samples::run({tp, dp});
 }
 
 std::vector<bool> marks(const results::RunData& run) {
@@ -246,7 +220,6 @@ results::RowData row_of(const char* part, samples::Numbers number, samples::Text
 }
 
 results::RunData served_run() {
-  results::RunData run = samples::run();
   results::PointData point = samples::bench_point(0, "serve", 2);
   point.rows = {
       row_of("rate", {{"rate", 20}, {"latency_median_seconds", 0.5}, {"requests", 60}},
@@ -257,8 +230,7 @@ results::RunData served_run() {
       row_of("replica", {{"rate", 20}, {"replica", 0}, {"busy_seconds", 77}}),
       row_of("replica", {{"rate", 10}, {"replica", 0}, {"busy_seconds", 3}}),
       row_of("request", {{"rate", 10}, {"request", 0}, {"arrival_seconds", 0.125}})};
-  run.points = {point};
-  return run;
+  return samples::run({point});
 }
 
 TEST(ServeReport, ReplicasAreThoseOfTheRateThatIsKept) {

@@ -181,10 +181,7 @@ TEST(Document, EscapesWhatCouldBeMarkupOrMoveTheCursor) {
 /// Three launches on one node, of which one has an oversubscribed point too; two on two nodes; one
 /// on another machine.
 std::vector<results::RunData> launches() {
-  std::vector<results::RunData> runs;
-  for (const auto& [id, step] : {std::pair{"a1", 0.0410}, {"a2", 0.0400}, {"a3", 0.0396}}) {
-    runs.push_back(samples::launch_of(id, 1, 4, step));
-  }
+  std::vector<results::RunData> runs = samples::three_launches();
   samples::add(runs[2], {.dp = 2}, 0.0790).labels = {"oversubscribed"};
   for (const auto& [id, step] : {std::pair{"b1", 0.0220}, {"b2", 0.0230}}) {
     runs.push_back(samples::launch(id, 2, 4));

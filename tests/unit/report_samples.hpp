@@ -8,10 +8,114 @@
 #include <utility>
 #include <vector>
 
-#include "run_samples.hpp"
+#include "bench_samples.hpp"
+#include "program/outline.hpp"
+#include "results/records/run_data.hpp"
+#include "timeline/timeline.hpp"
 
-/// Hand-made runs for the tests of reports, and points with traced steps for those of causes.
+/// Hand-made programs, traces and points for the tests of the analysis, and runs for those of
+/// reports.
 namespace isoscale::samples {
+
+/// Writes an outline op by op.
+class Script {
+ public:
+  Script& compute(program::StreamId stream = 0) { return add(program::OpKind::gemm, stream); }
+  Script& copy(program::StreamId stream = 0) { return add(program::OpKind::copy, stream); }
+  Script& op(program::OpKind kind, program::StreamId stream = 0) { return add(kind, stream); }
+  Script& all_reduce(mesh::AxisSet axes, program::StreamId stream = 0) {
+    add(program::OpKind::all_reduce, stream);
+    outline_.ops.back().axes = axes;
+    outline_.ops.back().bytes = 64;
+    return *this;
+  }
+  /// One message to or from the neighbour `offset` along pp, as an exchange of its own.
+  Script& send(int offset, program::StreamId stream = 0) {
+    return exchange(program::Direction::send, offset, stream);
+  }
+  Script& receive(int offset, program::StreamId stream = 0) {
+    return exchange(program::Direction::receive, offset, stream);
+  }
+  /// The op just added waits for the first `count` ops of `stream`.
+  Script& after(program::StreamId stream, std::uint32_t count) {
+    program::OutlineOp& op = outline_.ops.back();
+    if (op.wait_count == 0) op.wait_begin = static_cast<std::uint32_t>(outline_.waits.size());
+    ++op.wait_count;
+    outline_.waits.push_back({.stream = stream, .count = count});
+    return *this;
+  }
+  [[nodiscard]] program::Outline outline() const {
+    program::Outline result = outline_;
+    result.streams = {"compute", "second", "third"};
+    return result;
+  }
+
+ private:
+  Script& add(program::OpKind kind, program::StreamId stream) {
+    program::OutlineOp& op = outline_.ops.emplace_back();
+    op.kind = kind;
+    op.stream = stream;
+    return *this;
+  }
+  Script& exchange(program::Direction direction, int offset, program::StreamId stream) {
+    add(program::OpKind::exchange, stream);
+    program::OutlineOp& op = outline_.ops.back();
+    op.axes = mesh::Axis::pp;
+    op.bytes = 64;
+    op.transfer_begin = static_cast<std::uint32_t>(outline_.transfers.size());
+    op.transfer_count = 1;
+    outline_.transfers.push_back(
+        {.direction = direction, .axis = mesh::Axis::pp, .offset = offset, .bytes = 64});
+    return *this;
+  }
+
+  program::Outline outline_;
+};
+
+/// Begin and end of each op of a rank; nanoseconds.
+using Spans = std::vector<std::pair<int, int>>;
+
+/// A rank's step from begin to end.
+inline timeline::StepTrace trace(int rank, std::pair<int, int> step, const Spans& spans) {
+  timeline::StepTrace result{.rank = rank,
+                             .step = 0,
+                             .begin = units::Nanoseconds{step.first},
+                             .end = units::Nanoseconds{step.second},
+                             .spans = {}};
+  for (const auto& [start, end] : spans) {
+    result.spans.push_back({.op = static_cast<std::uint32_t>(result.spans.size()),
+                            .start = units::Nanoseconds{start},
+                            .end = units::Nanoseconds{end}});
+  }
+  return result;
+}
+
+/// A step of all ranks from begin to end; spans[rank].
+inline timeline::Timeline step(std::pair<int, int> from_to, const std::vector<Spans>& spans) {
+  timeline::Timeline result;
+  for (const auto& of_rank : spans) {
+    result.ranks.push_back(trace(static_cast<int>(result.ranks.size()), from_to, of_rank));
+  }
+  return result;
+}
+
+/// A point with one outline per rank, aligned clocks, and one traced step.
+inline results::PointData point(const mesh::Shape& shape, const std::vector<Script>& ranks,
+                                timeline::Timeline step) {
+  results::PointData result;
+  result.mesh = shape;
+  result.ranks = shape.size();
+  result.outline.mesh = shape;
+  for (const Script& script : ranks) {
+    result.outline.outline_of_rank.push_back(
+        static_cast<std::uint32_t>(result.outline.outlines.size()));
+    result.outline.outlines.push_back(script.outline());
+  }
+  result.clock_offset.assign(ranks.size(), 0.0);
+  result.clock_error.assign(ranks.size(), 0.0);
+  result.traces.push_back(std::move(step));
+  return result;
+}
 
 /// A point that is ok, of `ranks` ranks along `axis`; `step` seconds for a step, 20 times.
 inline results::PointData measured(int index, mesh::Shape shape, double step) {
@@ -83,9 +187,6 @@ inline results::PointData alike(const mesh::Shape& shape, const Script& script) 
   result.traces.clear();
   return result;
 }
-
-/// Begin and end of each op of a rank.
-using Spans = std::vector<std::pair<int, int>>;
 
 /// A point that is ok, on which all ranks play `script` in a traced step of 1000 ns. Rank r has
 /// spans[r % spans.size()]; ranks whose spans are empty were not traced.
@@ -168,8 +269,8 @@ inline results::RunData dp_run(const std::vector<double>& steps, int fewest = 1)
   return result;
 }
 
-/// A dp curve that wanes, is oversubscribed at 4 ranks and skips 8.
-inline void add_dp_curve(results::RunData& run) {
+/// A run along dp whose curve wanes, is oversubscribed at 4 ranks and skips 8.
+inline results::RunData dp_curve() {
   Script script;
   script.compute(0).all_reduce(mesh::Axis::dp, 1).after(0, 1).compute(0).copy(2);
   results::PointData one = measured(0, {}, 12.4e-3);
@@ -178,23 +279,19 @@ inline void add_dp_curve(results::RunData& run) {
   add_traced_steps(one, 12.4e-3, 1.01);
 
   results::PointData two = measured(1, {.dp = 2}, 6.7e-3);
-  set_trace(two, point({.dp = 2}, {script, script},
-                       {{trace(0, {0, 1000}, {{0, 500}, {500, 950}, {500, 820}, {960, 980}}),
-                         trace(1, {0, 1000}, {{0, 500}, {500, 950}, {500, 820}, {960, 980}})}}));
+  const Spans of_either{{0, 500}, {500, 950}, {500, 820}, {960, 980}};
+  set_trace(two, point({.dp = 2}, {script, script}, step({0, 1000}, {of_either, of_either})));
   add_traced_steps(two, 6.7e-3, 1.02);
 
   results::PointData four = measured(2, {.dp = 4}, 4.9e-3);
   four.labels = {"oversubscribed"};
   four.folded = true;
   four.folded_reason = "a rank has 1 core";
-  timeline::Timeline step;
-  for (int rank = 0; rank < 4; ++rank) {
-    const int late = 50 * rank;
-    step.ranks.push_back(
-        trace(rank, {0, 1000}, {{0, 400 + late}, {400 + late, 720}, {720, 960}, {960, 980}}));
+  std::vector<Spans> of_each;
+  for (int late = 0; late < 200; late += 50) {
+    of_each.push_back({{0, 400 + late}, {400 + late, 720}, {720, 960}, {960, 980}});
   }
-  set_trace(four, point({.dp = 4}, std::vector<Script>(4, script), std::move(step)));
-  four.folded = true;
+  set_trace(four, point({.dp = 4}, std::vector<Script>(4, script), step({0, 1000}, of_each)));
   add_traced_steps(four, 4.9e-3, 1.05);
 
   results::PointData eight = measured(3, {.dp = 8}, 1);
@@ -202,11 +299,25 @@ inline void add_dp_curve(results::RunData& run) {
   eight.reason = "batch 16 does not divide into 8 x 4";
   eight.step_times.clear();
   eight.verified.reset();
-  for (auto& dp : {&one, &two, &four, &eight}) run.points.push_back(std::move(*dp));
+  return run({one, two, four, eight});
 }
 
-/// A pp curve under weak scaling: a bubble at 2 stages, a wrong result at 4, no trace.
-inline void add_pp_curve(results::RunData& run) {
+/// dp_curve(), whose 2-rank point all-reduces 64 B, and what was measured of its parts.
+inline results::RunData curve_with_parts() {
+  results::RunData run = dp_curve();
+  results::PointData parts = bench_point(9, "calibrate", 2);
+  // 64 B take 160 ns among 2; samples of other sizes lie on a line through it.
+  for (const double bytes : {8.0, 64.0, 512.0}) {
+    parts.rows.push_back(collective("all_reduce", bytes, 160e-9 * bytes / 64, 2));
+  }
+  parts.rows.push_back(gemm("f32", "cold", 512, 100e9, 2));
+  run.points.push_back(std::move(parts));
+  return run;
+}
+
+/// dp_curve() and a pp curve under weak scaling: a bubble at 2 stages, a wrong result at 4, no
+/// trace.
+inline results::RunData two_curves() {
   const auto as_pp = [](results::PointData point) {
     point.workload = "pp";
     point.scaling = "weak";
@@ -225,15 +336,9 @@ inline void add_pp_curve(results::RunData& run) {
   four.verified = false;
   four.reason = "the weights differ from those of one rank";
   four.verification = "layer3.qkv.gradient is off by 0.3";
+  results::RunData run = dp_curve();
   run.points.push_back(std::move(two));
   run.points.push_back(std::move(four));
-}
-
-/// Both curves.
-inline results::RunData two_curves() {
-  results::RunData run = samples::run();
-  add_dp_curve(run);
-  add_pp_curve(run);
   return run;
 }
 

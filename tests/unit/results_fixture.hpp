@@ -7,13 +7,13 @@
 
 #include "base/error.hpp"
 #include "matchers.hpp"
-#include "refusal.hpp"
 #include "results/hdf5/hdf5.hpp"
 #include "results/reader/reader.hpp"
 #include "results/records/json_object.hpp"
 #include "results/records/point_layout.hpp"
 #include "results/writer/writer.hpp"
 #include "results_samples.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "words.hpp"
 
 namespace isoscale::results {
@@ -103,7 +103,7 @@ class RunFileTest : public testing::Test {
     expect_error([&] { (void)read_run(file()); }, {"run.h5", why, advice});
   }
 
-  samples::Directory directory_;
+  testing_support::ScratchDirectory directory_;
 };
 
 /// Both records have the same values in all fields of the file.

@@ -184,7 +184,7 @@ TEST_P(KilledBeforeEveryCall, LosesNothingCommitted) {
   int calls = 0;
   for (bool ended = false; !ended; calls += every_case() ? 1 : 5) {
     SCOPED_TRACE("killed before call " + std::to_string(calls + 1));
-    const samples::Directory directory{quick_place()};
+    const testing_support::ScratchDirectory directory{quick_place()};
     const auto file = directory.path() / "run.h5";
     const Progress progress = run_until(file, GetParam().part_limit, calls + 1);
     if (!progress.traced) GTEST_SKIP() << "this system does not let a process trace its child";

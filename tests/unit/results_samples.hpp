@@ -2,10 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -284,32 +280,5 @@ inline RunData header() {
   }
   return run;
 }
-
-/// A directory of this process that is removed with everything in it.
-class Directory {
- public:
-  explicit Directory(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
-    std::string pattern = (parent / "isoscale-test-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::vector<std::string> names() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator{path_}) {
-      names.push_back(entry.path().filename().string());
-    }
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace isoscale::results::samples

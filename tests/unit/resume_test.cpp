@@ -12,6 +12,7 @@
 #include "runner/plan/site.hpp"
 #include "runner/resume.hpp"
 #include "runner/run_file.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -150,7 +151,7 @@ class MovedRun : public testing::Test {
     return mapped(results::read_run(run_.path()).points, &PointData::index);
   }
 
-  results::samples::Directory directory_, fallback_;
+  testing_support::ScratchDirectory directory_, fallback_;
   std::filesystem::path file_ = directory_.path() / "run.h5";
   RunFile run_{{file_, results::samples::header(), settings::IfExists::refuse, units::Bytes{1}},
                file_,

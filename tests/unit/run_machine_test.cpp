@@ -102,8 +102,7 @@ TEST(RunMachine, HasTheNoiseOfRanks) {
 }
 
 /// Returns a point with one step that one rank traced; nanoseconds.
-results::PointData traced(const Script& script, int end,
-                          const std::vector<std::pair<int, int>>& spans) {
+results::PointData traced(const Script& script, int end, const Spans& spans) {
   results::PointData point = samples::point({.dp = 1}, {script}, step({0, end}, {spans}));
   for (program::OutlineOp& op : point.outline.outlines[0].ops) op.bytes = 1000;
   point.step_times = {{end * 1e-9}};
@@ -232,7 +231,7 @@ TEST(NoiseOf, FindsRanksThatAreAlwaysSlow) {
 TEST(NoiseOf, TakesSingleOpsOutOfTheRanks) {
   results::PointData point = drawn({.rank = 0.01});
   Script script;
-  std::vector<std::pair<int, int>> spans;
+  Spans spans;
   for (int op = 0; op < 100; ++op) {
     script.compute();
     spans.emplace_back(op * 10, op * 10 + 10);

@@ -50,17 +50,16 @@ std::string attribute_type() {
   }
 }
 
-/// Returns the words on the version that added a field and on its value in older files, such as
-/// `; since 1.1, before it off`.
+/// Returns the words on a field's value in files from before it was added, such as `, before it
+/// off`.
 template <class Value>
-std::string since_text(int since, const Value& before) {
-  const std::string begin = fmt::format("; since {}.{}", schema_major, since);
+std::string before_text(const Value& before) {
   if constexpr (std::is_same_v<Value, std::string>) {
-    return begin + (before.empty() ? ", before it empty" : fmt::format(", before it `{}`", before));
+    return before.empty() ? ", before it empty" : fmt::format(", before it `{}`", before);
   } else if constexpr (std::is_arithmetic_v<Value>) {
-    return begin + fmt::format(", before it {}", before);
+    return fmt::format(", before it {}", before);
   } else {
-    return begin;
+    return "";
   }
 }
 
@@ -81,8 +80,18 @@ class Page {
   [[nodiscard]] const std::map<std::string, std::string>& tables() const { return tables_; }
 
  private:
+  /// The group of a list, what its entries are called, and the version that added it.
+  struct List {
+    std::string group, noun;
+    int since = 0;
+    [[nodiscard]] std::string shape() const { return "[" + noun + "]"; }
+  };
+
   static std::string inside(const std::string& group, std::string_view name) {
     return group.empty() ? std::string{name} : fmt::format("{}/{}", group, name);
+  }
+  static std::string since_text(int since) {
+    return since > 0 ? fmt::format("; since {}.{}", schema_major, since) : "";
   }
   void add(const std::string& table, const char* heading, const std::string& row) {
     tables_.try_emplace(table, heading).first->second += row;
@@ -99,9 +108,9 @@ class Page {
                     const Attribute<Member>& field) {
     const auto before = field_value(field.member(record));
     add("attributes of " + group, attribute_heading,
-        fmt::format("| `{}` | {} | {}{} |\n", field.name,
+        fmt::format("| `{}` | {} | {}{}{} |\n", field.name,
                     attribute_type<std::decay_t<decltype(before)>>(), field.description,
-                    field.since > 0 ? since_text(field.since, before) : ""));
+                    since_text(field.since), field.since > 0 ? before_text(before) : ""));
   }
   template <class Record, class Member>
   void record_field(const std::string&, const Record&, const Pairs<Member>&) {}
@@ -112,15 +121,16 @@ class Page {
       dataset(group, field.name, "text", "scalar", field.about);
     } else {
       const std::string_view entries = field.per.empty() ? field.name : field.per;
-      rows_field<typename Value::value_type>(group, std::string{entries}, field);
+      rows_field<typename Value::value_type>({group, std::string{entries}}, field);
     }
   }
   template <class Record, class Member>
   void record_field(const std::string& group, const Record&, const Table<Member>& field) {
     using Rows = FieldValue<MemberOf<Member, const Record>>;
     // A group of its own has a section, which says since when there is one.
-    const int since = *field.name == '\0' ? field.since : 0;
-    rows<typename Rows::value_type>(inside(group, field.name), std::string{field.rows}, since);
+    const bool has_group = *field.name != '\0';
+    rows<typename Rows::value_type>({has_group ? inside(group, field.name) : group,
+                                     std::string{field.rows}, has_group ? 0 : field.since});
   }
   template <class Record, class Member>
   void record_field(const std::string& group, const Record&, const Part<Member>& field) {
@@ -133,77 +143,60 @@ class Page {
   }
 
   template <class Row>
-  void rows(const std::string& group, const std::string& noun, int since) {
-    std::string_view name = group;
-    if (name.ends_with('/')) name.remove_suffix(1);
-    for_each_field(fields_of<Row>, [&](const auto& field) {
-      row_field<Row>(std::string{name}, noun, since, field);
-    });
+  void rows(const List& list) {
+    for_each_field(fields_of<Row>, [&](const auto& field) { row_field<Row>(list, field); });
   }
   /// A field of a list; `Value` is that of an entry.
   template <class Value, class Member>
-  void rows_field(const std::string& group, const std::string& noun, const Field<Member>& field,
-                  int since = 0) {
-    const int later = std::max(since, field.since);
-    const std::string more = later > 0 ? fmt::format("; since {}.{}", schema_major, later) : "";
+  void rows_field(const List& list, const Field<Member>& field) {
+    const std::string more = since_text(std::max(list.since, field.since));
     if constexpr (is_list<Value>) {
-      dataset(group, field.name, type_name<typename Value::value_type>(), "[" + noun + ", ranks]",
-              field.about, more);
+      dataset(list.group, field.name, type_name<typename Value::value_type>(),
+              "[" + list.noun + ", ranks]", field.about, more);
     } else {
       std::string codes;
       if constexpr (std::is_enum_v<Value>) {
         codes = fmt::format(": {}", fmt::join(code_names<Value>(), ", "));
       }
-      dataset(group, field.name, type_name<Value>(), "[" + noun + "]", field.about, codes + more);
+      dataset(list.group, field.name, type_name<Value>(), list.shape(), field.about, codes + more);
     }
   }
   template <class Row, class Member>
-  void row_field(const std::string& group, const std::string& noun, int since,
-                 const Field<Member>& field) {
-    rows_field<FieldValue<MemberOf<Member, const Row>>>(group, noun, field, since);
+  void row_field(const List& list, const Field<Member>& field) {
+    rows_field<FieldValue<MemberOf<Member, const Row>>>(list, field);
   }
-  template <class Row, class List, class Fields>
-  void row_field(const std::string& group, const std::string& noun, int /*since*/,
-                 const Lists<List, Fields>& field) {
-    using Entry = typename FieldValue<MemberOf<List, const Row>>::value_type;
-    dataset(group, field.name, "u64", "[" + noun + " + 1]", field.about);
+  template <class Row, class Entries, class Fields>
+  void row_field(const List& list, const Lists<Entries, Fields>& field) {
+    using Entry = typename FieldValue<MemberOf<Entries, const Row>>::value_type;
+    dataset(list.group, field.name, "u64", "[" + list.noun + " + 1]", field.about);
     std::string entries{
         std::string_view{field.name}.substr(0, std::string_view{field.name}.find("_begin"))};
     if (!entries.ends_with('s')) entries += 's';
-    for_each_field(field.fields, [&](const auto& column) {
-      row_field<Entry>(group, fmt::format("{} of {}", entries, noun), 0, column);
-    });
+    const List inner{list.group, fmt::format("{} of {}", entries, list.noun)};
+    for_each_field(field.fields, [&](const auto& column) { row_field<Entry>(inner, column); });
   }
-  template <class Row, class List>
-  void row_field(const std::string& group, const std::string& noun, int since,
-                 const Numbered<List>& field) {
-    using Entry = typename MemberOf<List, const Row>::value_type;
-    dataset(group, field.name, "u32", "[" + noun + "]", field.about);
-    rows<Entry>(group, noun, since);
+  template <class Row, class Entries>
+  void row_field(const List& list, const Numbered<Entries>& field) {
+    dataset(list.group, field.name, "u32", list.shape(), field.about);
+    rows<typename MemberOf<Entries, const Row>::value_type>(list);
   }
   template <class Row, class Member, class Fields>
-  void row_field(const std::string& group, const std::string& noun, int since,
-                 const Interval<Member, Fields>& field) {
-    for_each_field(field.fields,
-                   [&](const auto& column) { row_field<Row>(group, noun, since, column); });
+  void row_field(const List& list, const Interval<Member, Fields>& field) {
+    for_each_field(field.fields, [&](const auto& column) { row_field<Row>(list, column); });
   }
   template <class Row, class Entry, class Owner>
-  void row_field(const std::string& group, const std::string& /*noun*/, int since,
-                 const Divided<Row, Entry, Owner>& field) {
-    rows<Entry>(group, std::string{field.entries}, since);
+  void row_field(const List& list, const Divided<Row, Entry, Owner>& field) {
+    rows<Entry>({list.group, std::string{field.entries}, list.since});
   }
   template <class Row, class Member>
-  void row_field(const std::string& group, const std::string& noun, int /*since*/,
-                 const Distinct<Member>& field) {
-    dataset(group, field.name, "i32", "[" + noun + "]", field.about,
-            fmt::format("; since {}.{}", schema_major, field.since));
-    rows<MemberOf<Member, const Row>>(group, std::string{field.values}, field.since);
+  void row_field(const List& list, const Distinct<Member>& field) {
+    dataset(list.group, field.name, "i32", list.shape(), field.about, since_text(field.since));
+    rows<MemberOf<Member, const Row>>({list.group, std::string{field.values}, field.since});
   }
   template <class Row, class Member>
-  void row_field(const std::string& group, const std::string& noun, int /*since*/,
-                 const Keys<Member>& field) {
+  void row_field(const List& list, const Keys<Member>& field) {
     using Value = typename MemberOf<Member, const Row>::mapped_type;
-    dataset(group, std::string{field.name} + "/*", type_name<Value>(), "[" + noun + "]",
+    dataset(list.group, std::string{field.name} + "/*", type_name<Value>(), list.shape(),
             {field.unit_of == nullptr ? "text" : "by name", field.description});
   }
 

@@ -8,6 +8,21 @@
 
 #include "matchers.hpp"
 #include "preflight/job_facts.hpp"
+#include "tests/support/scratch_directory.hpp"
+
+namespace isoscale::testing_support {
+
+using Texts = std::map<std::string, std::string, std::less<>>;
+
+/// Looks texts up by their names, in place of the environment's variables or the kernel's files.
+inline auto known(Texts texts) {
+  return [texts = std::move(texts)](std::string_view name) -> std::optional<std::string> {
+    const auto found = texts.find(name);
+    return found == texts.end() ? std::nullopt : std::optional{found->second};
+  };
+}
+
+}  // namespace isoscale::testing_support
 
 namespace isoscale::preflight {
 
@@ -29,20 +44,11 @@ inline nlohmann::json json_of(CheckedPort port) {
   return json_of(std::move(node))["ports"][0];
 }
 
-/// Files like the kernel's, in a folder of one test that is removed after it.
+/// Files like the kernel's.
 class ScratchTree {
  public:
-  ScratchTree() {
-    std::string name = (std::filesystem::temp_directory_path() / "isoscale-tree-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  ~ScratchTree() { std::filesystem::remove_all(root_); }
-  ScratchTree(const ScratchTree&) = delete;
-  ScratchTree& operator=(const ScratchTree&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& root() const { return root_; }
-  [[nodiscard]] std::filesystem::path at(const std::string& path) const { return root_ / path; }
+  [[nodiscard]] const std::filesystem::path& root() const { return directory_.path(); }
+  [[nodiscard]] std::filesystem::path at(const std::string& path) const { return root() / path; }
 
   void write(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories(at(path).parent_path());
@@ -65,7 +71,7 @@ class ScratchTree {
   }
 
  private:
-  std::filesystem::path root_;
+  testing_support::ScratchDirectory directory_;
 };
 
 }  // namespace isoscale::preflight

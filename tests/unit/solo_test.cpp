@@ -4,7 +4,7 @@
 // Steps without their communication: of steps written by hand, and of every workload that has
 // steps.
 
-#include "op_samples.hpp"
+#include "made_programs.hpp"
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "program/hazards.hpp"

@@ -108,26 +108,19 @@ TEST(RelativeHalfWidth, IsHalfTheIntervalOverTheMedian) {
   EXPECT_FALSE(statistics::relative_half_width({.median = 0, .lower = 0.0, .upper = 0.0}));
 }
 
-/// How often the interval holds the true median over seeded series x = phi x + noise.
+/// How often the interval holds the true median, 1, over seeded series.
 struct Coverage {
   double share = 0;     ///< of the intervals
   double existing = 0;  ///< share of series that had an interval
 };
 Coverage coverage(double phi, std::size_t n) {
   constexpr int series = 2000;  // the standard error of a share of 95% is half a percent
-  samples::Draw draw{99};
   int existing = 0, holding = 0;
-  std::vector<double> samples(n);
-  for (int i = 0; i < series; ++i) {
-    double state = draw.normal() / std::sqrt(1 - phi * phi);
-    for (double& sample : samples) {
-      sample = 20 + state;
-      state = phi * state + draw.normal();
-    }
-    const auto result = statistics::estimate(samples);
+  for (std::uint64_t seed = 0; seed < series; ++seed) {
+    const auto result = statistics::estimate(Autoregressive{seed, phi, 0.05}.take(n));
     if (!result->lower) continue;
     ++existing;
-    holding += *result->lower <= 20 && 20 <= *result->upper ? 1 : 0;
+    holding += *result->lower <= 1 && 1 <= *result->upper ? 1 : 0;
   }
   return {.share = static_cast<double>(holding) / existing,
           .existing = static_cast<double>(existing) / series};

@@ -34,7 +34,7 @@ Script training() { return Script{}.compute().all_reduce(Axis::dp).op(program::O
 results::PointData four_ranks(const std::vector<int>& gemms) {
   results::PointData point = alike({.dp = 4}, training());
   const int last = std::ranges::max(gemms);
-  std::vector<std::vector<std::pair<int, int>>> spans;
+  std::vector<Spans> spans;
   for (const int own : gemms) spans.push_back({{0, own}, {own, last + 10}, {last + 10, last + 20}});
   for (int i = 0; i < 2; ++i) add_step(point, step({0, 100}, spans));
   return point;
@@ -95,7 +95,7 @@ TEST(StepCosts, FindWhatOverlapCostsGemmsBySoloTimesOfAllTracedRanks) {
   // Two steps in which the all-reduce on the second stream slows the second GEMM from 30 to 45 ns.
   results::PointData point =
       alike({.dp = 2}, Script{}.compute(0).all_reduce(Axis::dp, 1).compute(0));
-  const std::vector<std::pair<int, int>> spans{{0, 30}, {30, 70}, {30, 75}};
+  const Spans spans{{0, 30}, {30, 70}, {30, 75}};
   for (int i = 0; i < 2; ++i) add_step(point, step({0, 75}, {spans, spans}));
   EXPECT_FALSE(costs_of(point).gemm_alone);
   point.solo_times.push_back(solo(0, {30, 0, 30}));

@@ -228,7 +228,7 @@ void play(results::PointData& point, const LinkFactor& factor, const Play& how =
     std::map<std::pair<std::size_t, int>, int> ends;  // of instances, after their slot's begin
     for (int rank = 0; rank < point.ranks; ++rank) {
       const auto& ops = point.outline.of(rank).ops;
-      std::vector<std::pair<int, int>> spans;
+      Spans spans;
       for (std::size_t op = 0; op < ops.size(); ++op) {
         const int begin = static_cast<int>(op) * slot;
         const auto [end, added] = ends.try_emplace({op, group_of(point, rank, ops[op])});

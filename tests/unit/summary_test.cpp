@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/render/machine.hpp"
 #include "analysis/render/text.hpp"
-#include "bench_samples.hpp"
 #include "golden.hpp"
 #include "launch_samples.hpp"
 #include "reported.hpp"
@@ -59,9 +58,7 @@ TEST(Summary, ShowsTheLabelWhereAllPointsHaveOne) {
 }
 
 TEST(Summary, NamesTheLargestCausesUnlessTheyDoNotExplainTheLoss) {
-  results::RunData run = samples::run();
-  samples::add_dp_curve(run);
-  OneRun one{run};
+  OneRun one{samples::dp_curve()};
   auto& waterfall = one.made.curves.front().points[1].causes.waterfall;
   const double step = waterfall.value().measured;
   const auto line = [&] { return line_of(render::render_summary(one.report(), 130), "dp"); };
@@ -191,10 +188,7 @@ TEST(Summary, TellsFindingsOfOneRuleOnce) {
 }
 
 TEST(Summary, OfSeveralLaunchesHasTheirJoinedCurves) {
-  std::vector<results::RunData> runs;
-  for (const auto& [id, step] : {std::pair{"a1", 0.0410}, {"a2", 0.0400}, {"a3", 0.0396}}) {
-    runs.push_back(samples::launch_of(id, 1, 4, step));
-  }
+  std::vector<results::RunData> runs = samples::three_launches();
   runs[1].complete = false;
   const samples::JoinedLaunches joined{std::move(runs)};
   const std::string text = render::render_summary(joined.report(), 110);

@@ -3,8 +3,8 @@
 #include "analysis/traces/trace_export.hpp"
 
 #include "analysis/breakdown/traced_steps.hpp"
+#include "report_samples.hpp"
 #include "reported.hpp"
-#include "run_samples.hpp"
 
 /// Hand-made traces as a viewer of timelines gets them.
 namespace isoscale::analysis {

@@ -139,7 +139,7 @@ TEST(WaitCauses, OfPureNoiseAverageToOneAndOfPureImbalanceToZero) {
 }
 
 TEST(WaitCauses, DivideTheWaitOfABreakdown) {
-  const auto of = [](const std::vector<std::pair<int, int>>& arrivals) {
+  const auto of = [](const Spans& arrivals) {
     results::PointData point = alike({.dp = 2}, Script{}.compute().all_reduce(Axis::dp));
     // Too few collectives to tell by them: what ranks computed in more steps does.
     for (std::uint32_t i = 0; i < 6; ++i) {

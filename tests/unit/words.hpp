@@ -2,11 +2,30 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "base/error.hpp"
 #include "matchers.hpp"
-#include "refusal.hpp"
 
-/// The decisive words of messages.
+/// What calls are refused with, and the decisive words of messages.
 namespace isoscale::testing_support {
+
+/// Returns what the error says that `call(given...)` throws, "" when it throws none.
+template <class Error = base::UsageError, class Call, class... Given>
+std::string refusal(const Call& call, const Given&... given) {
+  try {
+    static_cast<void>(call(given...));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// The same, and fails the test when nothing is thrown.
+template <class Error = base::UsageError, class Call, class... Given>
+std::string usage_error(const Call& call, const Given&... given) {
+  std::string said = refusal<Error>(call, given...);
+  if (said.empty()) ADD_FAILURE() << "nothing was refused";
+  return said;
+}
 
 /// The words that a message has to have; none: nothing may be said at all.
 using Words = std::vector<std::string>;
