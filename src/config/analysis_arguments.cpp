@@ -27,7 +27,7 @@ using In = std::string_view;
 template <class Command>
 struct Row {
   const char* flag;
-  std::string_view value;  ///< placeholder in --help; "" = a flag, for which store() gets ""
+  std::string_view value;  ///< placeholder in --help; "" = a flag, for which store() gets "true"
   std::string_view help;
   std::string_view default_text;  ///< "" = not shown
   /// Stores the value in `command`. Throws base::UsageError or std::invalid_argument if the text is
@@ -175,12 +175,8 @@ void add_rows(CLI::App& command, const Rows& rows) {
 template <class Rows, class Command>
 void read_rows(const CLI::App& command, const Rows& rows, Command& into) {
   for (const auto& row : rows) {
-    if (row.value.empty()) {
-      if (command.count(row.flag) > 0) row.store("", into);
-      continue;
-    }
-    if (row.arity == settings::Arity::once) (void)value_of(command, row.flag);
-    for (const std::string& text : values_of(command, row.flag)) {
+    const settings::Arity arity = row.value.empty() ? settings::Arity::flag : row.arity;
+    for (const std::string& text : values_of(command, row.flag, arity)) {
       settings::with_place(row.flag, text, [&](In sane) { row.store(sane, into); });
     }
   }

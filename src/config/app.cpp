@@ -140,4 +140,19 @@ const std::string* value_of(const CLI::App& command, const std::string& option) 
   return values.empty() ? nullptr : &values.front();
 }
 
+std::vector<std::string> values_of(const CLI::App& command, const std::string& option,
+                                   settings::Arity arity) {
+  using settings::Arity;
+  if (arity == Arity::flag) {
+    const auto& results = command.get_option(option)->results();
+    for (const std::string& result : results) {
+      if (result != "true") refuse(fmt::format("{} takes no value", option), command);
+    }
+    if (results.empty()) return {};
+    return {results.front()};
+  }
+  if (arity != Arity::repeated && arity != Arity::repeated_list) (void)value_of(command, option);
+  return values_of(command, option);
+}
+
 }  // namespace isoscale::config

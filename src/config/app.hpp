@@ -73,6 +73,12 @@ enum class Shell : std::uint8_t { bash, zsh };
 /// given more than once.
 [[nodiscard]] const std::string* value_of(const CLI::App& command, const std::string& option);
 
+/// Returns the values that were given to an option of this arity; for a flag, "true" if it is
+/// given. Throws base::UsageError, also for a flag with a value and for an option of a single value
+/// that is given twice.
+[[nodiscard]] std::vector<std::string> values_of(const CLI::App& command, const std::string& option,
+                                                 settings::Arity arity);
+
 /// Returns `arguments` with "--detail=all" in place of each --detail without sections: one that is
 /// the last argument, or is followed by an option or by a file (a name with a dot or a slash).
 [[nodiscard]] std::vector<std::string> with_all_detail(std::span<const std::string> arguments);

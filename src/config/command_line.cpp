@@ -87,23 +87,10 @@ void refuse_empty_values(std::span<const std::string> arguments) {
   }
 }
 
-void read_flag(settings::Layer& layer, const CLI::App& command, const settings::RunOption& option,
-               const std::string& flag) {
-  const auto& results = command.get_option(flag)->results();
-  for (const std::string& result : results) {
-    if (result != "true") refuse(fmt::format("{} takes no value", flag), command);
-  }
-  if (!results.empty()) settings::give(layer.shared, option, "true", flag);
-}
-
 void read_option(settings::Layer& layer, const CLI::App& command,
                  const settings::RunOption& option) {
   const std::string flag = fmt::format("--{}", option.name);
-  if (option.arity == settings::Arity::flag) return read_flag(layer, command, option, flag);
-  const bool may_be_given_again =
-      option.arity == settings::Arity::repeated || option.arity == settings::Arity::repeated_list;
-  if (!may_be_given_again) (void)value_of(command, flag);
-  for (const std::string& value : values_of(command, flag)) {
+  for (const std::string& value : values_of(command, flag, option.arity)) {
     settings::give(layer.shared, option, value, flag);
   }
 }

@@ -81,17 +81,13 @@ void separate(ProgramSet& set, int rank) {
   program = static_cast<std::uint32_t>(set.programs.size() - 1);
 }
 
-/// Returns a slice as rows without gaps. Each row has at most 2^30 elements, since the columns of
-/// an op are counted in 32 bits.
+/// Returns a slice as rows without gaps. Each row has at most 2^30 elements.
 std::vector<Output> rows_of(const Slice& slice) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30U;
   std::vector<Output> rows;
-  for (std::uint64_t begin = 0; begin < slice.count; begin += most) {
-    Slice part = slice;
-    part.offset += begin;
-    part.count = std::min(most, slice.count - begin);
-    rows.push_back({.matrix = {.slice = part, .row_stride = part.count},
-                    .extents = {.rows = 1, .columns = part.count}});
+  for (const Slice& piece : pieces_of(slice, most)) {
+    rows.push_back({.matrix = {.slice = piece, .row_stride = piece.count},
+                    .extents = {.rows = 1, .columns = piece.count}});
   }
   return rows;
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -94,6 +95,16 @@ struct Transfer {
   Slice slice{};
 };
 
+/// Returns the message that sends a slice to the rank `offset` steps along an axis.
+[[nodiscard]] inline Transfer send_to(mesh::Axis axis, std::int32_t offset, const Slice& slice) {
+  return {.direction = Direction::send, .axis = axis, .offset = offset, .slice = slice};
+}
+/// Returns the message that receives a slice from the rank `offset` steps along an axis.
+[[nodiscard]] inline Transfer receive_from(mesh::Axis axis, std::int32_t offset,
+                                           const Slice& slice) {
+  return {.direction = Direction::receive, .axis = axis, .offset = offset, .slice = slice};
+}
+
 /// A group of sends and receives that start together and end together. Between two ranks, the n-th
 /// send along an axis by some offset meets the n-th receive along this axis by the opposite offset.
 struct Exchange {
@@ -136,6 +147,19 @@ struct Add {
           .scale = scale};
 }
 
+/// Cuts a slice into consecutive pieces of at most `most` elements, since an op counts the rows and
+/// the columns of its operands in 32 bits. Slices with equal counts have corresponding pieces.
+[[nodiscard]] inline std::vector<Slice> pieces_of(const Slice& slice,
+                                                  std::uint64_t most = std::uint64_t{1} << 31U) {
+  std::vector<Slice> pieces;
+  for (std::uint64_t done = 0; done < slice.count; done += most) {
+    Slice& piece = pieces.emplace_back(slice);
+    piece.offset += done;
+    piece.count = std::min(most, slice.count - done);
+  }
+  return pieces;
+}
+
 /// The factor by which a cast multiplies. fixed: Cast::scale. amax: the largest power of two with
 /// which no element exceeds Cast::target, that is 2^floor(log2(target / max|src|)). Its exponent is
 /// kept within -126 ... 126; if max|src| is 0 or not finite, the factor is 1.
@@ -176,6 +200,14 @@ struct Fill {
   std::int32_t range = 127;  ///< random: 1 ... 127
   std::uint32_t one_in = 1;  ///< random: one in this many elements is drawn, others are 0
 };
+
+/// Returns the op that sets all elements of a slice to `value`.
+[[nodiscard]] inline Fill constant_fill(const Slice& dst, double value) {
+  return {.dst = dst,
+          .shard = {.extents = {1, 1, dst.count}, .local = {0, 0, 1}},
+          .source = FillSource::constant,
+          .value = value};
+}
 
 enum class Optimizer : std::uint8_t { sgd, adam };
 
@@ -346,34 +378,33 @@ enum class OpKind : std::uint8_t {
   rows,
   checksum,
 };
-using KindNames = std::array<std::string_view, 27>;
-inline constexpr KindNames op_kind_names{"gemm",
-                                         "all_reduce",
-                                         "reduce_scatter",
-                                         "all_gather",
-                                         "broadcast",
-                                         "reduce",
-                                         "gather",
-                                         "scatter",
-                                         "all_to_all",
-                                         "barrier",
-                                         "exchange",
-                                         "copy",
-                                         "add",
-                                         "cast",
-                                         "fill",
-                                         "update",
-                                         "advise",
-                                         "norm",
-                                         "norm_gradient",
-                                         "activation",
-                                         "activation_gradient",
-                                         "softmax",
-                                         "softmax_gradient",
-                                         "select",
-                                         "spread",
-                                         "rows",
-                                         "checksum"};
+inline constexpr std::array<std::string_view, 27> op_kind_names{"gemm",
+                                                                "all_reduce",
+                                                                "reduce_scatter",
+                                                                "all_gather",
+                                                                "broadcast",
+                                                                "reduce",
+                                                                "gather",
+                                                                "scatter",
+                                                                "all_to_all",
+                                                                "barrier",
+                                                                "exchange",
+                                                                "copy",
+                                                                "add",
+                                                                "cast",
+                                                                "fill",
+                                                                "update",
+                                                                "advise",
+                                                                "norm",
+                                                                "norm_gradient",
+                                                                "activation",
+                                                                "activation_gradient",
+                                                                "softmax",
+                                                                "softmax_gradient",
+                                                                "select",
+                                                                "spread",
+                                                                "rows",
+                                                                "checksum"};
 inline constexpr std::size_t op_kind_count = op_kind_names.size();
 [[nodiscard]] constexpr std::string_view name(OpKind kind) {
   return op_kind_names[static_cast<std::size_t>(kind)];

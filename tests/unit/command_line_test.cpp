@@ -252,6 +252,8 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
        {"run --seed --force", {"--seed needs a value", "'--force' follows"}},
        {"run --seed 1 --seed=2", {"--seed is given twice", "'1' and as '2'"}},
        {"run --force=false", {"--force takes no value"}},
+       {"compare a.h5 b.h5 --gate 5% --strict=false", {"--strict takes no value"}},
+       {"report a.h5 --index=no", {"--index takes no value"}},
        {"run ''", {"EXPERIMENT.toml: '' is empty"}},
        {"run /", {"is a directory"}},
        {"run --workload dp --suite quick", {"--suite and --workload both", "give one of"}},

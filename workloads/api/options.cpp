@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 #include "base/text.hpp"
 #include "units/text.hpp"
@@ -21,11 +22,6 @@ namespace {
                     accepted(spec));
 }
 
-void validate_choice(const OptionSpec& spec, std::string_view value) {
-  if (std::ranges::find(spec.choices, value) != spec.choices.end()) return;
-  refuse(spec, value, fmt::format("no such choice{}", base::did_you_mean(value, spec.choices)));
-}
-
 /// Returns a size in bytes, which is below 2^63. Throws base::UsageError, which names `key`, if the
 /// text is no size.
 std::uint64_t parse_bytes(std::string_view key, std::string_view text) {
@@ -34,15 +30,6 @@ std::uint64_t parse_bytes(std::string_view key, std::string_view text) {
   } catch (const std::invalid_argument& error) {
     throw usage_error("option {}: {}", key, error.what());
   }
-}
-
-void validate_number(const OptionSpec& spec, std::string_view value) {
-  const auto number = spec.type == OptionType::integer
-                          ? base::number_in<long long>(value)
-                          : static_cast<long long>(parse_bytes(spec.key, value));
-  if (!number) refuse(spec, value, "not a whole number that can be stored");
-  if (*number < spec.minimum) refuse(spec, value, "too small");
-  if (spec.maximum != 0 && *number > spec.maximum) refuse(spec, value, "too large");
 }
 
 std::string range_text(const OptionSpec& spec) {
@@ -134,18 +121,11 @@ void validate(const OptionSpec& spec, std::string_view value) {
   if (value.empty()) refuse(spec, value, "empty");
   if (value.size() > (is_long ? longest_list : longest) || !base::is_plain(value))
     refuse(spec, value, "without meaning");
-  switch (spec.type) {
-    case OptionType::choice:
-      return validate_choice(spec, value);
-    case OptionType::integer:
-    case OptionType::bytes:
-      return validate_number(spec, value);
-    case OptionType::list:
-      for (const std::string& part : parse_list(spec.key, value)) validate_choice(spec, part);
-      return;
-    case OptionType::text:
-      return spec.store(spec, value, nullptr);
-  }
+  spec.store(spec, value, nullptr);
+  if (spec.type != OptionType::integer && spec.type != OptionType::bytes) return;
+  const auto number = static_cast<long long>(option::number_of(spec, value));
+  if (number < spec.minimum) refuse(spec, value, "too small");
+  if (spec.maximum != 0 && number > spec.maximum) refuse(spec, value, "too large");
 }
 
 void validate(std::string_view workload, std::span<const OptionSpec> table, const Options& given) {
@@ -177,34 +157,38 @@ const OptionSpec& find_option(std::span<const OptionSpec> table, std::string_vie
   throw std::logic_error(fmt::format("option '{}' is read but stands in no table", key));
 }
 
+std::string_view value_in(const Options& given, const OptionSpec& spec) {
+  const auto found = given.find(spec.key);
+  return found == given.end() ? spec.default_value : found->second;
+}
+
 std::string option_text(std::span<const OptionSpec> table, const Options& given,
                         std::string_view key) {
-  const OptionSpec& spec = find_option(table, key);
-  const auto found = given.find(key);
-  return found == given.end() ? std::string{spec.default_value} : found->second;
+  return std::string{value_in(given, find_option(table, key))};
 }
 
 std::map<std::string, std::string> all_options(std::span<const OptionSpec> table,
                                                const Options& given) {
   std::map<std::string, std::string> options;
   for (const OptionSpec& spec : table) {
-    std::string value = option_text(table, given, spec.key);
-    if (!value.empty()) options[std::string{spec.key}] = std::move(value);
+    const std::string_view value = value_in(given, spec);
+    if (!value.empty()) options.emplace(spec.key, value);
   }
   return options;
 }
 
 std::uint64_t option::number_of(const OptionSpec& spec, std::string_view value) {
-  if (spec.type == OptionType::bytes) return units::parse_bytes(value).value();
-  const auto number = base::number_in<long long>(value);
-  if (!number) throw std::logic_error(fmt::format("option '{}' has no whole number", spec.key));
+  const auto number = spec.type == OptionType::bytes
+                          ? static_cast<long long>(parse_bytes(spec.key, value))
+                          : base::number_in<long long>(value);
+  if (!number) refuse(spec, value, "not a whole number that can be stored");
   return static_cast<std::uint64_t>(*number);
 }
 
 std::size_t option::place_of(const OptionSpec& spec, std::string_view value) {
   const auto found = std::ranges::find(spec.choices, value);
   if (found != spec.choices.end()) return static_cast<std::size_t>(found - spec.choices.begin());
-  throw std::logic_error(fmt::format("option '{}' has no such choice", spec.key));
+  refuse(spec, value, fmt::format("no such choice{}", base::did_you_mean(value, spec.choices)));
 }
 
 std::vector<std::string> parse_list(std::string_view key, std::string_view text) {

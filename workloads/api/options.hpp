@@ -6,9 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -53,12 +51,13 @@ struct OptionSpec {
   std::string_view default_value{};            ///< "" = none, or computed as the help says
   std::string_view gpu_default{};              ///< default on GPUs; "" = default_value
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
-  long long minimum = 0, maximum = 0;          ///< range of a number or size; maximum 0 = no limit
+  /// The range in which a user may choose a number or size; maximum 0 = no limit. The number of a
+  /// request that was scaled to a mesh may lie outside, such as its batch.
+  long long minimum = 0, maximum = 0;
   std::string_view help{};
-  /// Stores a valid value in the member of the workload's typed options that belongs to this row.
-  /// The functions of namespace option set this pointer, and typed_options() calls it. For an
-  /// option of type text, `options` may be null: the value is then only checked, and
-  /// base::UsageError is thrown if it is not valid.
+  /// Stores a value in the member of the workload's typed options that belongs to this row. If
+  /// `options` is null, only reads the value. Throws base::UsageError if it cannot be read. The
+  /// functions of namespace option set this pointer.
   void (*store)(const OptionSpec& spec, std::string_view value, void* options) = nullptr;
 };
 
@@ -82,8 +81,9 @@ void validate(std::string_view workload, std::span<const OptionSpec> table, cons
 /// Returns the row of a key. Throws std::logic_error if the table lacks it.
 [[nodiscard]] const OptionSpec& find_option(std::span<const OptionSpec> table,
                                             std::string_view key);
-/// Returns the value of an option, which must have been validated, or its default in the table if
-/// it is not given; "" if it has neither. Throws std::logic_error if the table lacks the key.
+/// Returns the value of an option, or its default if it is not given; "" if it has neither.
+[[nodiscard]] std::string_view value_in(const Options& given, const OptionSpec& spec);
+/// Returns value_in() of the row of a key. Throws std::logic_error if the table lacks the key.
 [[nodiscard]] std::string option_text(std::span<const OptionSpec> table, const Options& given,
                                       std::string_view key);
 /// Returns the values of all options in the table that are given or have a default, by key.
@@ -91,16 +91,13 @@ void validate(std::string_view workload, std::span<const OptionSpec> table, cons
                                                              const Options& given);
 
 /// Returns the typed options of a workload. For each row of its table they have the given value or,
-/// if none is given, the default. The values must have been validated. A member keeps its initial
-/// value if its option is not given and has no default. Throws std::logic_error if a row has no
-/// `store`.
+/// if none is given, the default. A member keeps its initial value if its option is not given and
+/// has no default. Throws base::UsageError for a value that cannot be read.
 template <class Typed>
 [[nodiscard]] Typed typed_options(std::span<const OptionSpec> table, const Options& given) {
   Typed result;
   for (const OptionSpec& spec : table) {
-    const auto found = given.find(spec.key);
-    const std::string_view value = found == given.end() ? spec.default_value : found->second;
-    if (spec.store == nullptr) throw std::logic_error("an option that nothing reads");
+    const std::string_view value = value_in(given, spec);
     if (!value.empty()) spec.store(spec, value, &result);
   }
   return result;
@@ -112,12 +109,7 @@ template <class Typed>
 template <class Typed, class Value>
 [[nodiscard]] Value typed_option(std::span<const OptionSpec> table, const Options& given,
                                  std::string_view key, Value Typed::*member) {
-  Typed result;
-  const OptionSpec& spec = find_option(table, key);
-  const auto found = given.find(key);
-  const std::string_view value = found == given.end() ? spec.default_value : found->second;
-  if (!value.empty()) spec.store(spec, value, &result);
-  return result.*member;
+  return typed_options<Typed>({&find_option(table, key), 1}, given).*member;
 }
 
 // The functions below read options whose values are lists.
@@ -149,35 +141,49 @@ struct Range {
   long long minimum = 0, maximum = 0;
 };
 
-/// number_of() returns the number in a valid value, in bytes for a size. place_of() returns the
-/// index of a valid value among the option's choices.
+/// number_of() returns the number in a value, in bytes for a size. place_of() returns the index of
+/// a value among the option's choices. Both throw base::UsageError for other text, but not for a
+/// number outside the option's range.
 [[nodiscard]] std::uint64_t number_of(const OptionSpec& spec, std::string_view value);
 [[nodiscard]] std::size_t place_of(const OptionSpec& spec, std::string_view value);
 
 template <class Value>
-void assign(const OptionSpec& spec, std::string_view text, Value& value) {
+[[nodiscard]] Value read(const OptionSpec& spec, std::string_view text) {
+  const auto place = [&] { return spec.choices.empty() ? 0 : place_of(spec, text); };
   if constexpr (std::is_same_v<Value, std::string>) {
-    value = text;
-  } else if constexpr (requires { value.push_back({}); }) {
+    static_cast<void>(place());
+    return std::string{text};
+  } else if constexpr (requires(Value values) { values.front(); }) {
+    Value values;
     for (const std::string& part : parse_list(spec.key, text)) {
-      assign(spec, part, value.emplace_back());
+      values.push_back(read<typename Value::value_type>(spec, part));
     }
+    return values;
   } else if constexpr (std::is_same_v<Value, bool>) {
-    value = text == "on";
+    return spec.choices[place()] == "on";
   } else if constexpr (std::is_enum_v<Value>) {
-    value = static_cast<Value>(place_of(spec, text));
+    return static_cast<Value>(place());
   } else {
-    value = static_cast<Value>(number_of(spec, text));
+    static_cast<void>(place());
+    return static_cast<Value>(number_of(spec, text));
   }
 }
 
 template <class Typed, class Value>
 Typed owner_of(Value Typed::*member);
+template <class Typed, class Value>
+Value value_of(Value Typed::*member);
+
+template <auto member, class Value>
+void put(Value value, void* options) {
+  if (options == nullptr) return;
+  static_cast<decltype(owner_of(member))*>(options)->*member = std::move(value);
+}
 
 template <auto member>
 [[nodiscard]] OptionSpec row(OptionSpec spec) {
-  spec.store = [](const OptionSpec& self, std::string_view value, void* options) {
-    assign(self, value, static_cast<decltype(owner_of(member))*>(options)->*member);
+  spec.store = [](const OptionSpec& self, std::string_view text, void* options) {
+    put<member>(read<decltype(value_of(member))>(self, text), options);
   };
   return spec;
 }
@@ -238,9 +244,7 @@ template <auto member, auto parse>
                   .gpu_default = gpu_default,
                   .help = help};
   spec.store = [](const OptionSpec& self, std::string_view text, void* options) {
-    auto value = parse(self.key, text);
-    if (options == nullptr) return;
-    static_cast<decltype(owner_of(member))*>(options)->*member = std::move(value);
+    put<member>(parse(self.key, text), options);
   };
   return spec;
 }

@@ -221,13 +221,6 @@ program::Fill fill_pattern(const program::Slice& dst, DType type, const mesh::Sh
   return fill;
 }
 
-program::Fill constant_fill(const program::Slice& dst, double value) {
-  return {.dst = dst,
-          .shard = {.extents = {dst.count, 1, 1}, .local = {1, 0, 0}, .global = {1, 0, 0}},
-          .source = program::FillSource::constant,
-          .value = value};
-}
-
 std::vector<std::byte> pattern_table(DType type, int ranks, std::span<const int> sources,
                                      Reduction reduction) {
   const program::FillGrid grid = drawn(pattern_key, pattern_grid(type, ranks));
@@ -260,7 +253,7 @@ std::vector<program::Fill> product_fills(const program::Gemm& gemm, const Produc
   std::vector<program::Fill> fills;
   operand_a(gemm).add_fills(grid, fills);
   operand_b(gemm).add_fills(grid, fills);
-  fills.push_back(constant_fill(gemm.d.slice, never_an_integer));
+  fills.push_back(program::constant_fill(gemm.d.slice, never_an_integer));
   return fills;
 }
 

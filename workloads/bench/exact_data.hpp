@@ -58,9 +58,6 @@ struct PatternGrid {
                                                    std::span<const int> sources,
                                                    program::Reduction reduction);
 
-/// Returns a fill of all elements of `dst` with one value.
-[[nodiscard]] program::Fill constant_fill(const program::Slice& dst, double value);
-
 // The functions below make multiplications whose results are known bit for bit. The operands are
 // integers that are drawn so that their products add up exactly in any order. The rows of op(A) and
 // the columns of op(B) repeat, so that a small table has all values of D.

@@ -101,7 +101,7 @@ class Writer {
     const Buffers& buffers = buffers_.at(one.type);
     const Slice work = region(buffers.work, one);
     if (one.place == Place::out_of_place) {
-      return builder_.emit(stream, constant_fill(work, poison));
+      return builder_.emit(stream, program::constant_fill(work, poison));
     }
     const auto matrix = [&](const Slice& slice) {
       return program::Matrix{.slice = slice, .row_stride = one.stride};
@@ -150,14 +150,9 @@ class Writer {
   void emit(const CollectiveCase& one, std::uint64_t call) {
     const Ends ends = ends_of(one, call);
     if (one.operation == Operation::sendrecv) {
-      builder_.emit(stream, program::Exchange{{{.direction = program::Direction::send,
-                                                .axis = setting_.axis,
-                                                .offset = 1,
-                                                .slice = ends.send},
-                                               {.direction = program::Direction::receive,
-                                                .axis = setting_.axis,
-                                                .offset = -1,
-                                                .slice = ends.receive}}});
+      builder_.emit(stream,
+                    program::Exchange{{program::send_to(setting_.axis, 1, ends.send),
+                                       program::receive_from(setting_.axis, -1, ends.receive)}});
     } else if (one.implementation == Implementation::library) {
       builder_.emit(stream, program::Collective{
                                 .kind = *row_of(one.operation).kind,

@@ -182,10 +182,6 @@ constexpr double flop_of_play = 2e9;
 
 constexpr double most_calls = 1024;  // calls of a timed play
 
-bool is_fp8(program::DType type) {
-  return type == program::DType::e4m3 || type == program::DType::e5m2;
-}
-
 struct GemmCase {
   Shape shape;
   Cache cache = Cache::cold;  ///< warm or cold
@@ -229,7 +225,7 @@ RowSpec row_of(const GemmCase& one, const Request& request) {
               {"layout", std::string{letter(shape.transpose_a)} + letter(shape.transpose_b)},
               {"cache", one.cache == Cache::warm ? "warm" : "cold"},
               {"origin", shape.origin}};
-  if (is_fp8(shape.a)) {
+  if (program::precision_of(shape.a) == Precision::fp8) {
     row.text["fp8_accumulate"] =
         shape.accumulation == program::Accumulation::fast ? "fast" : "split";
   }

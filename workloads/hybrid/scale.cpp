@@ -113,53 +113,22 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 
-/// Adapts a limit of tp to fp8, which needs a multiple of 16 columns on each rank. `limit.number`
+/// Adapts limits of tp to fp8, which needs a multiple of 16 columns on each rank. `limit.number`
 /// counts groups of columns, such as heads, and tp must divide it. A group has `columns_of_each`
 /// columns, so each rank needs a multiple of `unit` = 16 / gcd(16, columns_of_each) groups. With
-/// fp8, tp must therefore divide limit.number / unit. If this is no whole number, the limit is
-/// returned unchanged, and scale() throws an error.
-mesh::Constraint aligned(mesh::Constraint limit, int columns_of_each) {
-  const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
-  if (unit == 1 || limit.number % unit != 0) return limit;
-  return {limit.axis, limit.number / unit, fmt::format("{} / {}", limit.what, unit)};
-}
-
-std::vector<mesh::Constraint> aligned(std::vector<mesh::Constraint> limits, const Model& model) {
-  const int grouped = model.heads / model.kv_heads;
+/// fp8, tp must therefore divide limit.number / unit. If this is no whole number, the limit stays
+/// unchanged, and scale() throws an error.
+void align(std::vector<mesh::Constraint>& limits, const Model& model) {
   for (mesh::Constraint& limit : limits) {
     if (limit.axis != mesh::Axis::tp || limit.what == "vocabulary") continue;
     const bool heads = limit.what == "kv_heads";
-    limit = aligned(limit, heads ? std::gcd(grouped, 2) * model.head_size : 1);
+    const int columns_of_each =
+        heads ? std::gcd(model.heads / model.kv_heads, 2) * model.head_size : 1;
+    const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
+    if (unit == 1 || limit.number % unit != 0) continue;
+    limit = {limit.axis, limit.number / unit, fmt::format("{} / {}", limit.what, unit)};
   }
-  return limits;
 }
-
-/// Returns the numbers that axes of the mesh must divide: tp must divide widths, and pp the layers.
-std::vector<mesh::Constraint> width_limits(const Request& base, Scaling scaling) {
-  const stack::TrainingOptions options = stack::options_of(base);
-  const Model& model = base.model;
-  const bool gathers = options.tp_output == stack::TpOutput::gather;
-  // Under weak scaling all widths but the hidden size grow with tp, and the layers with pp, so tp
-  // and pp can always divide them.
-  if (scaling == Scaling::weak && !gathers) return {};
-  const mesh::Constraint hidden{mesh::Axis::tp, model.hidden, "hidden"};
-  const bool fp8 = stack::types_of(base.precision).casts_operands();
-  if (scaling == Scaling::weak) {
-    return fp8 ? aligned({hidden}, model) : std::vector<mesh::Constraint>{hidden};
-  }
-  std::vector<mesh::Constraint> result{
-      {mesh::Axis::tp, model.kv_heads, "kv_heads"},
-      {mesh::Axis::tp, model.ffn, "ffn"},
-  };
-  std::ranges::copy(stack::pipeline_limits(base), std::back_inserter(result));
-  if (gathers) result.push_back(hidden);
-  if (options.vocabulary) {
-    result.push_back({mesh::Axis::tp, model.vocabulary, "vocabulary"});
-  }
-  return fp8 ? aligned(std::move(result), model) : result;
-}
-
-long long experts_of(const Request& request) { return stack::options_of(request).experts; }
 
 /// Returns the factor by which the work per token grows if the sequence becomes cp times as long.
 /// Attention multiplies each token with every other token twice (scores and context); all other
@@ -173,11 +142,13 @@ double growth_with_sequence(const Model& model, int cp) {
   return (projections + inner + attention * cp) / (projections + inner + attention);
 }
 
+// The functions below make a twin, the small version of a request for verification.
+
 constexpr long long most_chunks = 4;  // largest option `chunks` of a twin
 
-/// Returns a short sequence length for the twin (the small version of a request for verification).
-/// It has at least two positions for each part into which cp, sequence parallelism and chunks cut
-/// the sequence, and the rows of each GEMM over tp are a multiple of `unit` positions.
+/// Returns a short sequence length for the twin. It has at least two positions for each part into
+/// which cp, sequence parallelism and chunks cut the sequence, and the rows of each GEMM over tp
+/// are a multiple of `unit` positions.
 int small_sequence(const Request& request, int unit) {
   const stack::TrainingOptions options = stack::options_of(request);
   const mesh::Shape& mesh = request.mesh;
@@ -189,9 +160,9 @@ int small_sequence(const Request& request, int unit) {
   return (least + multiple - 1) / multiple * multiple;
 }
 
-/// Returns a small model for the twin (the small version of a request for verification). Its widths
-/// are small multiples of tp, and a stage has at most two layers. In fp8 all extents of GEMMs are
-/// multiples of 16, even if a rank has a single head.
+/// Returns a small model for the twin. Its widths are small multiples of tp, and a stage has at
+/// most two layers. In fp8 all extents of GEMMs are multiples of 16, even if a rank has a single
+/// head.
 Model small_model(const Request& request) {
   const Model& real = request.model;
   const mesh::Shape& mesh = request.mesh;
@@ -244,19 +215,49 @@ std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
   return best;
 }
 
+/// Returns the number of experts of the twin: two on each rank, or more if a token needs more
+/// (topk), but at most as many as the request has.
+long long small_experts(const stack::TrainingOptions& options, int ep) {
+  const long long needed = (options.topk + ep - 1) / ep;
+  return ep * std::min(options.experts / ep, std::max(2LL, needed));
+}
+
+/// Adapts top-k compression of gradients to the twin, whose tensors are small: a block gets at most
+/// 100 elements. All elements of a block are sent, so that the twin has the same result as a single
+/// rank.
+void shrink_compression(const stack::TrainingOptions& options, Request& twin) {
+  if (options.compression != stack::Compression::topk) return;
+  constexpr long long small_block = 100;  // seldom divides a bucket, so last blocks are shorter
+  twin.options["compression_block"] =
+      std::to_string(std::min(options.compression_block, small_block));
+  twin.options["compression_ratio"] = "100";
+}
+
 }  // namespace
 
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
-  std::vector<mesh::Constraint> result = width_limits(base, scaling);
-  // Under weak scaling the sequence grows with cp, but not with tp.
-  const mesh::Constraint of_cp{mesh::Axis::cp, base.model.sequence, "sequence"};
-  const mesh::Constraint of_tp{mesh::Axis::tp, base.model.sequence, "sequence"};
-  if (scaling == Scaling::strong) result.push_back(of_cp);
+  using mesh::Axis;
   const stack::TrainingOptions options = stack::options_of(base);
-  if (options.sequence_parallel) result.push_back(of_tp);
-  // Under weak scaling the experts grow with ep.
-  if (const long long experts = experts_of(base); scaling == Scaling::strong && experts > 0) {
-    result.push_back({mesh::Axis::ep, static_cast<int>(experts), "experts"});
+  const Model& model = base.model;
+  // Under weak scaling all widths but the hidden size grow with tp, the layers with pp, the
+  // sequence with cp and the experts with ep, so these axes can always divide them.
+  const bool is_strong = scaling == Scaling::strong;
+  std::vector<mesh::Constraint> result;
+  if (is_strong) {
+    result = {{Axis::tp, model.kv_heads, "kv_heads"}, {Axis::tp, model.ffn, "ffn"}};
+    std::ranges::copy(stack::pipeline_limits(base), std::back_inserter(result));
+  }
+  if (options.tp_output == stack::TpOutput::gather) {
+    result.push_back({Axis::tp, model.hidden, "hidden"});
+  }
+  if (is_strong && options.vocabulary) {
+    result.push_back({Axis::tp, model.vocabulary, "vocabulary"});
+  }
+  if (stack::types_of(base.precision).casts_operands()) align(result, model);
+  if (is_strong) result.push_back({Axis::cp, model.sequence, "sequence"});
+  if (options.sequence_parallel) result.push_back({Axis::tp, model.sequence, "sequence"});
+  if (is_strong && options.experts > 0) {
+    result.push_back({Axis::ep, static_cast<int>(options.experts), "experts"});
   }
   return result;
 }
@@ -264,9 +265,10 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;
+  const stack::TrainingOptions options = stack::options_of(base);
   // This is checked before the batch is split over ep: a mesh with ep that has neither experts nor
   // sharded states is an error with any batch.
-  if (experts_of(base) == 0 && mesh.ep > 1) stack::require_experts(result);
+  if (options.experts == 0 && mesh.ep > 1) stack::require_experts(result);
   BatchPlan plan;
   if (scaling == Scaling::weak) {
     plan = batch_plan(base, 1, "dp");
@@ -278,8 +280,8 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
     model.layers *= mesh.pp;
     result.growth = mesh.tp * mesh.pp * growth_with_sequence(base.model, mesh.cp);
     model.sequence *= mesh.cp;
-    if (const long long experts = experts_of(base); experts > 0) {
-      result.options["experts"] = std::to_string(experts * mesh.ep);
+    if (options.experts > 0) {
+      result.options["experts"] = std::to_string(options.experts * mesh.ep);
     }
   } else {
     plan = batch_plan(base, mesh.dp * mesh.ep, mesh.ep > 1 ? "dp x ep" : "dp");
@@ -294,7 +296,8 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   result.options["batch"] = std::to_string(plan.batch() * mesh.dp * mesh.ep);
   result.options["microbatch"] = std::to_string(plan.microbatch);
   result.options["microbatches"] = std::to_string(plan.microbatches);
-  stack::complete_data_options(result);
+  // The strategy funnel overlaps nothing.
+  if (options.strategy == stack::Strategy::funnel) result.options.try_emplace("overlap", "off");
   stack::require_pipeline(result);
   stack::require_data(result);
   if (stack::types_of(base.precision).casts_operands()) {
@@ -339,7 +342,7 @@ Request twin(const Request& request) {
   small.options["batch"] =
       std::to_string(microbatch * microbatches * request.mesh.dp * request.mesh.ep);
   if (options.experts > 0) {
-    small.options["experts"] = std::to_string(stack::small_experts(request));
+    small.options["experts"] = std::to_string(small_experts(options, request.mesh.ep));
   }
   small.options["stage_layers"] = stack::small_stage_layers(request);
   small.options["chunks"] = std::to_string(std::min(options.chunks, most_chunks));
@@ -347,7 +350,7 @@ Request twin(const Request& request) {
       std::max<std::size_t>(2, bucket_count(request, stack::state_plan_of(request).bucket_bytes));
   for (const char* key : {"reduce_bucket", "gather_bucket"}) small.options.erase(key);
   small.options["bucket"] = std::to_string(small_bucket(small, wanted));
-  stack::shrink_data_options(small);
+  shrink_compression(options, small);
   return small;
 }
 
@@ -358,11 +361,12 @@ Request reference(const Request& twin) {
   const long long microbatches = stack::options_of(twin).microbatches;
   for (const char* key :
        {"sequence_parallel", "chunks", "ring", "recompute", "zero", "prefetch", "reduces_in_flight",
-        "offload", "offload_memory", "expert_batch", "expert_placement", "transport"}) {
+        "offload", "offload_memory", "expert_batch", "expert_placement", "transport", "strategy",
+        "partition", "grad_dtype", "compression"}) {
     one.options.erase(key);
   }
+  one.speed_of_rank.clear();
   one.options["microbatches"] = std::to_string(microbatches * twin.mesh.dp * twin.mesh.ep);
-  stack::forget_data_options(one);
   return one;
 }
 

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
 
-#include "base/error.hpp"
 #include "workloads/infer/replica.hpp"
 #include "workloads/stack/buffers.hpp"
 
@@ -43,31 +41,23 @@ Matrix rows_of_heads(const program::Slice& in, const Pass& pass, std::uint64_t h
 }  // namespace
 
 Weights::Weights(program::Builder& builder, const stack::Geometry& geometry, const Request& request)
-    : parameters_(stack::parameters_of(geometry)), first_layer_(geometry.global_layer(0)) {
+    : parameters_(stack::parameters_of(geometry)) {
   const std::uint64_t count = parameters_.back().offset + parameters_.back().count();
   buffer_ = builder.allocate({.dtype = stack::types_of(request.precision).compute,
                               .role = program::Role::weight,
                               .count = count});
   builder.at({.phase = program::Phase::setup});
   for (const stack::Parameter& entry : parameters_) {
-    builder.emit(0, stack::weight_fill(stack::flat(buffer_, entry.offset, entry.count()), entry,
-                                       request.seed));
+    builder.emit(0, stack::weight_fill(slice(entry), entry, request.seed));
   }
 }
 
-program::Slice Weights::named(const std::string& name) const {
-  const auto found = std::ranges::find(parameters_, name, &stack::Parameter::name);
-  if (found == parameters_.end()) throw base::Error("the stack has no parameter " + name);
-  return stack::flat(buffer_, found->offset, found->count());
-}
-
 program::Slice Weights::of(int layer_of_stage, stack::Tensor tensor) const {
-  constexpr std::array names{"down", "up", "projection", "qkv"};
-  return named(fmt::format("layer{}.{}", first_layer_ + layer_of_stage,
-                           names[static_cast<std::size_t>(tensor)]));
+  // The list begins with the last layer and ends with the first one.
+  const std::size_t from_end =
+      (static_cast<std::size_t>(layer_of_stage) + 1) * stack::layer_tensors.size();
+  return slice(parameters_[parameters_.size() - from_end + static_cast<std::size_t>(tensor)]);
 }
-
-program::Slice Weights::vocabulary() const { return named("vocabulary"); }
 
 Cache::Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
              std::uint64_t samples, std::uint64_t positions)

@@ -21,7 +21,6 @@ std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages) {
 namespace {
 
 using program::BufferId;
-using program::Direction;
 using program::Exchange;
 using program::Slice;
 using stack::dense;
@@ -37,15 +36,14 @@ Request as_stack(const Request& request, const Room& room) {
   return result;
 }
 
-/// Returns a transfer that sends a slice to the pipeline stage `steps` further on around the ring
+/// Returns the message that sends a slice to the pipeline stage `steps` further on around the ring
 /// of stages.
 program::Transfer to(std::int32_t steps, const Slice& slice) {
-  return {.direction = Direction::send, .axis = mesh::Axis::pp, .offset = steps, .slice = slice};
+  return program::send_to(mesh::Axis::pp, steps, slice);
 }
-/// Returns the transfer that receives what to() sends: from the stage `steps` before this one.
+/// Returns the message that receives what to() sends: from the stage `steps` before this one.
 program::Transfer from(std::int32_t steps, const Slice& slice) {
-  return {
-      .direction = Direction::receive, .axis = mesh::Axis::pp, .offset = -steps, .slice = slice};
+  return program::receive_from(mesh::Axis::pp, -steps, slice);
 }
 
 struct Work {

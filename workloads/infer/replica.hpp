@@ -30,13 +30,15 @@ class Weights {
   Weights(program::Builder& builder, const stack::Geometry& geometry, const Request& request);
 
   [[nodiscard]] program::Slice of(int layer_of_stage, stack::Tensor tensor) const;
-  [[nodiscard]] program::Slice vocabulary() const;
+  /// Returns the output projection, which only a stage with the option `vocabulary` has.
+  [[nodiscard]] program::Slice vocabulary() const { return slice(parameters_.front()); }
 
  private:
-  [[nodiscard]] program::Slice named(const std::string& name) const;
+  [[nodiscard]] program::Slice slice(const stack::Parameter& entry) const {
+    return stack::flat(buffer_, entry.offset, entry.count());
+  }
 
   std::vector<stack::Parameter> parameters_;
-  int first_layer_;  ///< the stage's first layer, as numbered in the model
   program::BufferId buffer_ = program::no_buffer;
 };
 

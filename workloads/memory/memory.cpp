@@ -197,8 +197,9 @@ class Writer {
   program::RankProgram write() {
     for (const program::Buffer& buffer : layout_.buffers()) {
       const Slice whole = builder_.whole(builder_.allocate(buffer));
-      builder_.emit(stream, buffer.role == program::Role::input ? fill_pattern(whole, type, mesh_)
-                                                                : constant_fill(whole, poison));
+      builder_.emit(stream, buffer.role == program::Role::input
+                                ? fill_pattern(whole, type, mesh_)
+                                : program::constant_fill(whole, poison));
     }
     std::size_t section = 0;
     for (const MemoryCase& one : cases_) {
@@ -223,7 +224,8 @@ class Writer {
   /// removed, since it would still be in effect. For other memory, the target is overwritten, so
   /// that a transfer that does nothing is noticed.
   void make_ready(const MemoryCase& one) {
-    if (!is_managed(one.kind)) return builder_.emit(stream, constant_fill(target(one), poison));
+    if (!is_managed(one.kind))
+      return builder_.emit(stream, program::constant_fill(target(one), poison));
     for (const Advice advice :
          {Advice::unset_read_mostly, Advice::unset_preferred, Advice::prefetch_host}) {
       builder_.emit(stream, program::Advise{.slice = source(one), .advice = advice});
@@ -233,12 +235,12 @@ class Writer {
   void emit(const MemoryCase& one) {
     switch (one.kind) {
       case Kind::triad:
-        return emit_add(source(one), layout_.slice(Space::device, Part::second, one.count),
-                        target(one), factor);
+        return add(source(one), layout_.slice(Space::device, Part::second, one.count), target(one),
+                   factor);
       case Kind::explicit_copy: {
         const Slice staged = layout_.slice(Space::device, Part::staged, one.count);
         builder_.emit(stream, program::row_copy(source(one), staged));
-        return emit_add(staged, staged, target(one), 1);
+        return add(staged, staged, target(one));
       }
       default:
         break;
@@ -249,9 +251,9 @@ class Writer {
     if (const std::optional<Advice> advice = row_of(one.kind).advice) {
       builder_.emit(stream, program::Advise{.slice = source(one), .advice = *advice});
     }
-    emit_add(source(one), source(one), target(one), 1);
+    add(source(one), source(one), target(one));
   }
-  void emit_add(const Slice& a, const Slice& b, const Slice& to, double scale) {
+  void add(const Slice& a, const Slice& b, const Slice& to, double scale = 1) {
     builder_.emit(stream, program::row_sum(a, b, to, scale));
   }
 

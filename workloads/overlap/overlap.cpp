@@ -141,7 +141,7 @@ class Writer {
     for (std::uint64_t i = 0; i < plan_.multiplications; ++i) {
       products.push_back(operands_.fill_check(pair.shape, i));
     }
-    builder_.emit(communication_, constant_fill(builder_.whole(target), never_an_integer));
+    builder_.emit(communication_, program::constant_fill(builder_.whole(target), never_an_integer));
   }
 
   void communicate(const Pair& pair) {

@@ -126,11 +126,11 @@ class Writer {
   /// Fills the receive buffer with this rank's own data, which differs from that of every other
   /// rank, so that a message that does not arrive is noticed.
   void make_ready(std::uint64_t bytes) {
-    constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy has fewer than 2^32 columns
-    for (std::uint64_t done = 0; done < bytes; done += widest) {
-      const std::uint64_t count = std::min(widest, bytes - done);
-      builder_.emit(stream, program::row_copy({.buffer = source, .offset = done, .count = count},
-                                              {.buffer = work, .offset = done, .count = count}));
+    constexpr std::uint64_t widest = std::uint64_t{1} << 30U;
+    for (const Slice& own : program::pieces_of({.buffer = source, .count = bytes}, widest)) {
+      Slice there = own;
+      there.buffer = work;
+      builder_.emit(stream, program::row_copy(own, there));
     }
   }
 

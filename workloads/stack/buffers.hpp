@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "program/builder.hpp"
 #include "program/op.hpp"
@@ -60,22 +61,6 @@ struct Layout {
   return {.buffer = buffer, .offset = offset, .count = count};
 }
 
-/// Cuts `count` elements into pieces that fit into an op, whose extents have 32 bits, and calls
-/// visit(columns, piece) for each. piece(slice) returns the current piece of any slice as a matrix
-/// of one row.
-template <class Visit>
-void for_each_piece(std::uint64_t count, const Visit& visit) {
-  constexpr std::uint64_t most = std::uint64_t{1} << 31U;
-  for (std::uint64_t done = 0; done < count; done += most) {
-    const std::uint64_t columns = std::min(most, count - done);
-    visit(static_cast<std::uint32_t>(columns), [&](Slice slice) {
-      slice.offset += done;
-      slice.count = columns;
-      return Matrix{.slice = slice, .row_stride = columns};
-    });
-  }
-}
-
 /// Writes dst = src, over batch x rows x columns.
 inline void copy(Builder& builder, StreamId stream, std::uint64_t rows, std::uint64_t columns,
                  const Matrix& src, const Matrix& dst, std::uint64_t batch = 1) {
@@ -89,27 +74,23 @@ inline void copy(Builder& builder, StreamId stream, std::uint64_t rows, std::uin
 /// Writes dst = src for slices with the same number of elements. The offset of either slice may
 /// depend on the rank's mesh coordinates (Slice::step).
 inline void copy_flat(Builder& builder, StreamId stream, const Slice& src, const Slice& dst) {
-  for_each_piece(src.count, [&](std::uint32_t columns, const auto& piece) {
-    copy(builder, stream, 1, columns, piece(src), piece(dst));
-  });
+  const std::vector<Slice> from = program::pieces_of(src), to = program::pieces_of(dst);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    builder.emit(stream, program::row_copy(from[i], to[i]));
+  }
 }
 
 /// Writes sum = sum + addend for slices with the same number of elements.
 inline void add_flat(Builder& builder, StreamId stream, const Slice& addend, const Slice& sum) {
-  for_each_piece(sum.count, [&](std::uint32_t columns, const auto& piece) {
-    builder.emit(
-        stream,
-        Add{.rows = 1, .columns = columns, .a = piece(sum), .b = piece(addend), .dst = piece(sum)});
-  });
+  const std::vector<Slice> sums = program::pieces_of(sum), addends = program::pieces_of(addend);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    builder.emit(stream, program::row_sum(sums[i], addends[i], sums[i]));
+  }
 }
 
 /// Fills every element with `value`.
 inline void fill_flat(Builder& builder, const Slice& dst, double value) {
-  if (dst.count == 0) return;
-  builder.emit(0, Fill{.dst = dst,
-                       .shard = {.extents = {1, 1, dst.count}, .local = {0, 0, 1}},
-                       .source = program::FillSource::constant,
-                       .value = value});
+  if (dst.count > 0) builder.emit(0, program::constant_fill(dst, value));
 }
 
 /// Writes a collective over the groups along `axes`. `send` and `receive` are the same slice if the
@@ -123,17 +104,21 @@ inline void communicate(Builder& builder, StreamId stream, CollectiveKind kind, 
 /// comes from the previous one.
 inline void pass_on(Builder& builder, StreamId stream, mesh::Axis axis, const Slice& outgoing,
                     const Slice& incoming) {
-  const auto transfer = [axis](Direction direction, std::int32_t offset, const Slice& slice) {
-    return Transfer{.direction = direction, .axis = axis, .offset = offset, .slice = slice};
-  };
-  builder.emit(stream, Exchange{.transfers = {transfer(Direction::send, +1, outgoing),
-                                              transfer(Direction::receive, -1, incoming)}});
+  builder.emit(stream, Exchange{.transfers = {program::send_to(axis, +1, outgoing),
+                                              program::receive_from(axis, -1, incoming)}});
 }
 
 /// Says for how long a buffer is needed. If there is a number, the buffer is an activation that is
 /// kept for the backward pass of this microbatch. Otherwise it is an intermediate result, which is
 /// released before.
 using KeptFor = std::optional<int>;
+
+/// Says whether a buffer that is passed on is released after its last use.
+enum class Ownership : std::uint8_t { released, kept };
+struct Passed {
+  BufferId buffer = no_buffer;
+  Ownership ownership = Ownership::kept;
+};
 
 /// The base of the classes that write the ops of one rank. It has the builder, the rank's sizes and
 /// the element types.

@@ -12,11 +12,35 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// Returns slices that follow one another in memory as one batch of matrices.
-Matrix batched(const std::vector<Slice>& slices, std::uint64_t columns) {
-  Slice all = slices.front();
-  all.count = slices.back().offset + slices.back().count - all.offset;
-  return {.slice = all, .row_stride = columns, .batch_stride = slices.front().count};
+/// The rows that one GEMM multiplies: those of `batch` experts, `rows` each, from row `first` on.
+struct Share {
+  std::uint64_t first = 0, rows = 0, batch = 1;
+};
+
+/// Returns for each expert of this rank the GEMM that begins with its rows; its `rows` are 0 if
+/// there is none.
+std::vector<Share> shares_of(const Dispatch& way, ExpertBatch batch) {
+  std::vector<Share> shares(way.rows_of_expert.size());
+  if (batch == ExpertBatch::padded) {
+    shares.front() = {.rows = way.rows_of_expert.front(), .batch = shares.size()};
+    return shares;
+  }
+  std::uint64_t first = 0;
+  for (std::size_t e = 0; e < shares.size(); ++e) {
+    shares[e] = {.first = first, .rows = way.rows_of_expert[e]};
+    first += shares[e].rows;
+  }
+  return shares;
+}
+
+/// Returns the rows of a share in a buffer with `columns` columns.
+Matrix share_in(const Slice& buffer, const Share& share, std::uint64_t columns) {
+  return matrix(buffer, {.rows = share.rows,
+                         .columns = columns,
+                         .row_stride = columns,
+                         .offset = share.first * columns,
+                         .batch = share.batch,
+                         .batch_stride = share.rows * columns});
 }
 
 }  // namespace
@@ -28,6 +52,14 @@ ExpertWriter::ExpertWriter(Builder& builder, const Geometry& geometry, const Typ
       parameters_(parameters),
       gradient_done_(std::move(gradient_done)),
       routing_(routing_of(request)) {}
+
+Matrix ExpertWriter::Weights::matrices(std::size_t expert, std::uint64_t batch) const {
+  return matrix(of_expert[expert], {.rows = rows,
+                                    .columns = columns,
+                                    .row_stride = columns,
+                                    .batch = batch,
+                                    .batch_stride = rows * columns});
+}
 
 ExpertWriter::Weights ExpertWriter::weights(int layer, Tensor tensor, Of which) const {
   Weights result{.of_expert = {},
@@ -213,26 +245,15 @@ void ExpertWriter::multiply(const Dispatch& way, const Weights& weights, Transpo
             .transpose_b = transpose,
             .mode = types_.mode,
             .alpha = alpha};
-  if (g_.options.expert_batch == ExpertBatch::padded) {
-    const std::uint64_t rows = way.rows_of_expert.front();
-    gemm.m = extent(rows);
-    gemm.batch = extent(way.rows_of_expert.size());
-    gemm.a = {.slice = builder_.whole(x), .row_stride = k, .batch_stride = rows * k};
-    gemm.b = batched(weights.of_expert, weights.columns);
-    gemm.d = {.slice = builder_.whole(y), .row_stride = n, .batch_stride = rows * n};
+  const std::vector<Share> shares = shares_of(way, g_.options.expert_batch);
+  for (std::size_t e = 0; e < shares.size(); ++e) {
+    if (shares[e].rows == 0) continue;
+    gemm.m = extent(shares[e].rows);
+    gemm.batch = extent(shares[e].batch);
+    gemm.a = share_in(builder_.whole(x), shares[e], k);
+    gemm.b = weights.matrices(e, shares[e].batch);
+    gemm.d = share_in(builder_.whole(y), shares[e], n);
     builder_.emit(0, gemm);
-    return;
-  }
-  std::uint64_t first = 0;
-  for (std::size_t e = 0; e < way.rows_of_expert.size(); ++e) {
-    const std::uint64_t rows = way.rows_of_expert[e];
-    if (rows == 0) continue;
-    gemm.m = extent(rows);
-    gemm.a = dense(flat(x, first * k, rows * k), rows, k);
-    gemm.b = dense(weights.of_expert[e], weights.rows, weights.columns);
-    gemm.d = dense(flat(y, first * n, rows * n), rows, n);
-    builder_.emit(0, gemm);
-    first += rows;
   }
 }
 
@@ -245,39 +266,22 @@ void ExpertWriter::accumulate(const Dispatch& way, int layer, Tensor tensor, int
             .transpose_a = Transpose::yes,
             .mode = types_.mode,
             .alpha = alpha};
-  if (g_.options.expert_batch == ExpertBatch::padded) {
-    const std::uint64_t rows = way.rows_of_expert.front();
-    gemm.k = extent(rows);
-    gemm.batch = extent(into.of_expert.size());
-    gemm.beta = microbatch == 0 ? 0.0 : 1.0;
-    gemm.a = {
-        .slice = builder_.whole(x), .row_stride = into.rows, .batch_stride = rows * into.rows};
-    gemm.b = {.slice = builder_.whole(dy),
-              .row_stride = into.columns,
-              .batch_stride = rows * into.columns};
-    gemm.c = gemm.d = batched(into.of_expert, into.columns);
-    builder_.emit(0, gemm);
-  }
-  std::uint64_t first = 0;
-  for (std::size_t e = 0; e < into.of_expert.size(); ++e) {
+  const std::vector<Share> shares = shares_of(way, g_.options.expert_batch);
+  for (std::size_t e = 0; e < shares.size(); ++e) {
     const Slice& gradient = into.of_expert[e];
-    const std::uint64_t rows = way.rows_of_expert[e];
-    if (g_.options.expert_batch == ExpertBatch::exact && rows > 0) {
-      bool& has_begun = begun_[gradient.offset];
-      gemm.k = extent(rows);
-      gemm.beta = has_begun ? 1.0 : 0.0;
-      gemm.a = dense(flat(x, first * into.rows, rows * into.rows), rows, into.rows);
-      gemm.b = dense(flat(dy, first * into.columns, rows * into.columns), rows, into.columns);
-      gemm.c = gemm.d = dense(gradient, into.rows, into.columns);
+    if (shares[e].rows > 0) {
+      gemm.k = extent(shares[e].rows);
+      gemm.batch = extent(shares[e].batch);
+      gemm.beta = begun_[gradient.offset] ? 1.0 : 0.0;
+      gemm.a = share_in(builder_.whole(x), shares[e], into.rows);
+      gemm.b = share_in(builder_.whole(dy), shares[e], into.columns);
+      gemm.c = gemm.d = into.matrices(e, shares[e].batch);
       builder_.emit(0, gemm);
-      has_begun = true;
-      first += rows;
+      for (std::size_t i = e; i < e + shares[e].batch; ++i) begun_[into.of_expert[i].offset] = true;
     }
     if (!is_last) continue;
     // The gradient of an expert that received no token must be zero.
-    if (g_.options.expert_batch == ExpertBatch::exact && !begun_[gradient.offset]) {
-      fill_flat(builder_, gradient, 0);
-    }
+    if (!begun_[gradient.offset]) fill_flat(builder_, gradient, 0);
     gradient_done_(gradient);
   }
 }

@@ -119,8 +119,11 @@ class ExpertWriter : public OpWriter {
   };
   /// A matrix of `rows` x `columns` for each expert: its weights or their gradients.
   struct Weights {
-    std::vector<Slice> of_expert;
+    std::vector<Slice> of_expert;  ///< one after another in memory
     std::uint64_t rows = 0, columns = 0;
+
+    /// Returns the matrices of `batch` experts, beginning with number `expert`.
+    [[nodiscard]] Matrix matrices(std::size_t expert, std::uint64_t batch) const;
   };
 
   enum class Of : std::uint8_t { weights, gradients };

@@ -78,7 +78,7 @@ BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId 
 }
 
 BufferId LayerWriter::first_backward(const First& first, const Operand& d_out,
-                                     const Residual& residual, InputGradient order) {
+                                     const Passed& residual, InputGradient order) {
   const int layer = first.layer, microbatch = first.microbatch;
   const Linear& linear = first.linear;
   const BufferId in = first.in;

@@ -39,7 +39,7 @@ Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameter
       scale_(narrow_scale(geometry)),
       reduces_(geometry.replicas > 1 && !funnels(geometry)),
       whole_(builder, workspace(type_, parameters.largest_bucket()),
-             parameters.plan().reduces_in_flight + 1),
+             geometry.options.reduces_in_flight + 1),
       parts_(builder, workspace(type_, parameters.largest_bucket() / parameters.plan().shards), 2) {
   prepare_compression();
   if (g_.options.overlap && reduces_) stream_ = builder_.stream("dp");
@@ -70,12 +70,14 @@ void Gradients::all_reduce_narrow(const Slice& bucket, mesh::AxisSet axes) {
 }
 
 void Gradients::cast(StreamId on, const Slice& from, const Slice& to, double scale) {
-  for_each_piece(from.count, [&](std::uint32_t columns, const auto& piece) {
-    builder_.emit(
-        on,
-        program::Cast{
-            .rows = 1, .columns = columns, .src = piece(from), .dst = piece(to), .scale = scale});
-  });
+  const std::vector<Slice> sources = program::pieces_of(from), targets = program::pieces_of(to);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    builder_.emit(on, program::Cast{.rows = 1,
+                                    .columns = extent(sources[i].count),
+                                    .src = {.slice = sources[i], .row_stride = sources[i].count},
+                                    .dst = {.slice = targets[i], .row_stride = targets[i].count},
+                                    .scale = scale});
+  }
 }
 
 Slice Gradients::narrowed(const Slice& wide) {

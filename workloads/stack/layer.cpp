@@ -84,22 +84,21 @@ BufferId LayerWriter::layer_forward(LayerState& state, int layer, int microbatch
   return output;
 }
 
-BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient,
-                               Ownership gradient_ownership, InputGradient order) {
+BufferId LayerWriter::backward(int layer, int microbatch, const Passed& gradient,
+                               InputGradient order) {
   builder_.at(
       {.phase = Phase::backward, .layer = g_.global_layer(layer), .microbatch = microbatch});
   LayerState state = kept_.at({layer, microbatch});
   if (g_.options.recompute == Recompute::full) {
     builder_.release(layer_forward(state, layer, microbatch, std::nullopt, saved_for_backward()));
   }
-  const BufferId d_middle =
-      mlp_backward(state, layer, microbatch, {.buffer = gradient, .ownership = gradient_ownership});
+  const BufferId d_middle = mlp_backward(state, layer, microbatch, gradient);
   return attention_part_backward(state, layer, microbatch, d_middle, order);
 }
 
 /// Computes dY, the gradient of the MLP's input, from dZ.
 BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
-                                   const Residual& gradient) {
+                                   const Passed& gradient) {
   if (experts_.has_experts()) {
     const auto later = [=, this](std::function<void()> write) {
       after_weight_gradients(layer, microbatch, std::move(write));
@@ -155,7 +154,7 @@ BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int 
 }
 
 BufferId LayerWriter::normed_backward(const First& first, const Operand& d_out,
-                                      const Residual& bypass, InputGradient order,
+                                      const Passed& bypass, InputGradient order,
                                       const Normed& normed) {
   if (!g_.options.elementwise) return first_backward(first, d_out, bypass, order);
   const BufferId d_in = first_backward(first, d_out, {}, order);

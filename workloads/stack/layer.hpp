@@ -69,12 +69,10 @@ class LayerWriter : public OpWriter {
   /// this layer and microbatch.
   void after_weight_gradients(int layer, int microbatch, std::function<void()> write);
 
-  /// Says whether the gradient that is passed to backward() is released after its last use.
-  enum class Ownership : std::uint8_t { released, kept };
   /// Computes dX from dZ [shard_tokens, h], in a new buffer, and the weight gradients unless they
   /// are put off. The buffers that forward kept are released after their last use, except X.
-  [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient,
-                                  Ownership gradient_ownership, InputGradient order);
+  [[nodiscard]] BufferId backward(int layer, int microbatch, const Passed& gradient,
+                                  InputGradient order);
   [[nodiscard]] BufferId input_of(int layer, int microbatch) const;
   void forget(int layer, int microbatch);
 
@@ -144,14 +142,10 @@ class LayerWriter : public OpWriter {
     Linear linear{};
     BufferId in = no_buffer;
   };
-  struct Residual {
-    BufferId buffer = no_buffer;
-    Ownership ownership = Ownership::kept;
-  };
   /// Computes d_in = d_out * W^T + residual, summed over tp, and the weight gradient, for the first
   /// GEMM of a pair.
   [[nodiscard]] BufferId first_backward(const First& first, const Operand& d_out,
-                                        const Residual& residual, InputGradient order);
+                                        const Passed& residual, InputGradient order);
   /// The input x of the norm before a pair of GEMMs, and the data that the norm stored for its
   /// gradient.
   struct Normed {
@@ -162,10 +156,10 @@ class LayerWriter : public OpWriter {
   /// pass the norm. It is added in the gradient of the norm or, without a norm, by
   /// first_backward().
   [[nodiscard]] BufferId normed_backward(const First& first, const Operand& d_out,
-                                         const Residual& bypass, InputGradient order,
+                                         const Passed& bypass, InputGradient order,
                                          const Normed& normed);
   [[nodiscard]] BufferId mlp_backward(LayerState& state, int layer, int microbatch,
-                                      const Residual& gradient);
+                                      const Passed& gradient);
   [[nodiscard]] BufferId attention_part_backward(LayerState& state, int layer, int microbatch,
                                                  BufferId d_middle, InputGradient order);
   /// Returns an activation [tokens, columns] as an operand of GEMMs.

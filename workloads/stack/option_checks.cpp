@@ -232,11 +232,6 @@ void require_countable_rows(long long samples, long long positions, long long he
 
 }  // namespace
 
-void complete_data_options(Request& scaled) {
-  const TrainingOptions options = options_of(scaled);
-  if (options.strategy == Strategy::funnel) scaled.options.try_emplace("overlap", "off");
-}
-
 void require_data(const Request& scaled) {
   const TrainingOptions options = options_of(scaled);
   if (options.strategy == Strategy::funnel) require_funnel(scaled);
@@ -246,22 +241,6 @@ void require_data(const Request& scaled) {
             {{"grad_dtype", "same", why}, {"zero", "0", why}});
   }
   require_partition(scaled);
-}
-
-void shrink_data_options(Request& twin) {
-  const TrainingOptions options = options_of(twin);
-  if (options.compression != Compression::topk) return;
-  constexpr long long small_block = 100;  // seldom divides a bucket, so last blocks are shorter
-  twin.options["compression_block"] =
-      std::to_string(std::min(options.compression_block, small_block));
-  twin.options["compression_ratio"] = "100";
-}
-
-void forget_data_options(Request& one) {
-  for (const char* const key : {"strategy", "partition", "grad_dtype", "compression"}) {
-    one.options.erase(key);
-  }
-  one.speed_of_rank.clear();
 }
 
 void require_tensor(const Request& scaled) {
@@ -324,13 +303,6 @@ void require_experts(const Request& scaled) {
   require_numbers(scaled, options, routing);
   require_alone(scaled, options);
   require_size(scaled, options, routing);
-}
-
-int small_experts(const Request& request) {
-  const Routing routing = routing_of(request);
-  const int ep = request.mesh.ep, experts = static_cast<int>(routing.experts);
-  const int needed = (static_cast<int>(routing.topk) + ep - 1) / ep;
-  return ep * std::min(experts / ep, std::max(2, needed));
 }
 
 }  // namespace isoscale::workloads::stack

@@ -67,10 +67,12 @@ double parse_capacity(std::string_view key, std::string_view text) {
       base::quoted(text));
 }
 
-/// Returns the options about samples, about gradients of replicas, and about where weights,
-/// gradients and optimizer states are kept.
-std::vector<OptionSpec> data_options() {
-  return {
+}  // namespace
+
+std::span<const OptionSpec> option_table() {
+  static const std::array table{
+      // Options about samples, gradients of replicas, and the memory of weights, gradients and
+      // optimizer states.
       option::integer<&O::batch>("batch", "", {1, 1'000'000'000},
                                  "samples per step, = dp x ep x microbatch x microbatches (weak "
                                  "scaling: of one replica); give at most two of batch, microbatch "
@@ -143,12 +145,7 @@ std::vector<OptionSpec> data_options() {
                                          "CUDA managed memory, with advice and prefetches"),
       option::choice<&O::optimizer>("optimizer", "sgd", {"sgd", "adam"},
                                     "optimizer that updates the weights, bucket by bucket"),
-  };
-}
-
-/// Returns the options about how a layer is split over ranks.
-std::vector<OptionSpec> tensor_options() {
-  return {
+      // Options about the split of a layer over ranks.
       option::choice<&O::tp_output>(
           "tp_output", "reduce", {"reduce", "gather"},
           "how the second GEMM of each pair is split over tp: by rows (reduce: then an all-reduce) "
@@ -178,12 +175,7 @@ std::vector<OptionSpec> tensor_options() {
       option::toggle<&O::vocabulary>(
           "vocabulary", "off",
           "include the output projection, on the last pipeline stage, which then takes longer"),
-  };
-}
-
-/// Returns the options about pipeline stages.
-std::vector<OptionSpec> pipeline_options() {
-  return {
+      // Options about pipeline stages.
       option::choice<&O::schedule>(
           "schedule", "1f1b", {schedule_names.begin(), schedule_names.end()},
           "pipeline schedule, the order of forward and backward passes on a stage; zb-h1 computes "
@@ -200,12 +192,7 @@ std::vector<OptionSpec> pipeline_options() {
       option::choice<&O::handover>("handover", "whole", {"whole", "scattered"},
                                    "activations sent between stages: each tp rank sends the whole "
                                    "one, or its 1/tp, gathered over tp by the receivers"),
-  };
-}
-
-/// Returns the options about the parts of a layer and the activations that it keeps.
-std::vector<OptionSpec> layer_options() {
-  return {
+      // Options about the parts of a layer, and the activations that it keeps.
       option::toggle<&O::elementwise>("elementwise", "off",
                                       "norms before attention and MLP, softmax of the scores, and "
                                       "gelu or swiglu, as ops bound by memory"),
@@ -214,12 +201,7 @@ std::vector<OptionSpec> layer_options() {
           "activations that backward recomputes instead of keeping: none, selective (attention "
           "scores and their softmax), or full (all but a layer's input)"),
       fp8_accumulate_option<&O::fp8_accumulate>(),
-  };
-}
-
-/// Returns the options about experts, which replace MLPs.
-std::vector<OptionSpec> expert_options() {
-  return {
+      // Options about experts, which replace MLPs.
       option::integer<&O::experts>(
           "experts", "0", {0, 4096},
           "experts in each layer, each an MLP of the model's size, instead of one MLP; 0 = none; "
@@ -239,19 +221,6 @@ std::vector<OptionSpec> expert_options() {
                                            "packed: ranks of an ep group lie next to each other; "
                                            "spread: as far apart as those of dp"),
   };
-}
-
-}  // namespace
-
-std::span<const OptionSpec> option_table() {
-  static const std::vector<OptionSpec> table = [] {
-    std::vector<OptionSpec> all;
-    for (const auto& group : {data_options(), tensor_options(), pipeline_options(), layer_options(),
-                              expert_options()}) {
-      all.insert(all.end(), group.begin(), group.end());
-    }
-    return all;
-  }();
   return table;
 }
 

@@ -143,38 +143,20 @@ template <auto member>
       "by-pass, fast forward and split in gradients, as Transformer Engine does");
 }
 
-// The functions below check or change combinations of options, up to small_experts(). Those called
-// require_... throw base::UsageError, with the numbers and the nearest values that work.
+// The functions below check combinations of options. They throw base::UsageError, with the numbers
+// and the nearest values that work.
 
-/// Completes the options of a request on its mesh. With strategy=funnel, which overlaps nothing, it
-/// sets `overlap` to off unless the user gave it.
-void complete_data_options(Request& scaled);
-/// Throws base::UsageError for options about replicas that exclude each other, and for a partition
-/// with too few microbatches.
+/// Refuses options about replicas that exclude each other, and a partition with too few
+/// microbatches.
 void require_data(const Request& scaled);
-/// Adapts top-k compression of gradients to a twin (a small version of a request, used in
-/// verification). A compression block gets at most 100 elements, since the twin's tensors are
-/// small. All elements of a block are sent, so that the twin has the same result as a single rank.
-void shrink_data_options(Request& twin);
-/// Removes the options about replicas from the request of the single rank with which verification
-/// compares a twin.
-void forget_data_options(Request& one);
-
-/// Throws base::UsageError if options about tensor parallelism exclude each other, if cp does not
-/// divide the sequence, or if tp or chunks do not divide the rows of a rank.
+/// Refuses options about tensor parallelism that exclude each other, a cp that does not divide the
+/// sequence, and a tp or chunks that do not divide the rows of a rank.
 void require_tensor(const Request& scaled);
-
-/// Throws base::UsageError if options about where weights, gradients and optimizer states are kept
-/// exclude each other or another option.
+/// Refuses options about where weights, gradients and optimizer states are kept that exclude each
+/// other or another option.
 void require_states(const Request& scaled);
-
-/// Throws base::UsageError for options about experts that do not fit ep or another option.
+/// Refuses options about experts that do not fit ep or another option.
 void require_experts(const Request& scaled);
-
-/// Returns the number of experts of a twin (a small version of a request, used in verification):
-/// two on each rank, or more if a token needs more (topk), but at most as many as the request
-/// has.
-[[nodiscard]] int small_experts(const Request& request);
 
 /// Returns the axes along which ranks run different programs. Ranks that differ only along other
 /// axes share a program.

@@ -40,11 +40,8 @@ StatePlan state_plan_of(const Request& request) {
   plan.bucket_bytes = plan.zero > 0 ? own.value_or(options.bucket) : options.bucket;
   plan.gathers_next_step =
       (plan.zero == 1 || plan.zero == 2) && options.gather == Gather::next_step;
-  plan.prefetch = options.prefetch;
-  plan.reduces_in_flight = options.reduces_in_flight;
   plan.offload = options.offload;
   plan.host = options.offload_memory == OffloadMemory::managed ? Space::managed : Space::pinned;
-  plan.overlaps = options.overlap;
   return plan;
 }
 

@@ -17,9 +17,9 @@
 
 namespace isoscale::workloads::stack {
 
-/// Says how a rank keeps its weights, gradients and optimizer states, and when it sends them. It
-/// follows from the options zero, bucket, reduce_bucket, gather_bucket, gather, prefetch,
-/// reduces_in_flight, offload, offload_memory and overlap.
+/// Says how a rank keeps its weights, gradients and optimizer states, and when it gathers weights.
+/// It follows from the options zero, bucket, reduce_bucket, gather_bucket, gather, offload and
+/// offload_memory.
 ///
 /// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5): 1 shards masters
 /// and moments, 2 gradients too, 3 weights too. They are sharded over the ranks along dp. In a mesh
@@ -32,13 +32,9 @@ struct StatePlan {
   std::uint64_t shards = 1;          ///< the extent of this axis if something is sharded, else 1
   std::uint64_t bucket_bytes = 0;    ///< a bucket ends once it has at least this many bytes
   std::uint64_t element = 0;  ///< bytes of an element: of a gradient, or with zero=3 of a weight
-  std::size_t prefetch = 0;   ///< buckets or layers of weights that are fetched ahead
-  /// zero=2|3: buckets of gradients that are reduced while backward writes another one
-  std::size_t reduces_in_flight = 1;
   Offload offload = Offload::none;
   Space host = Space::pinned;      ///< memory in which offloaded states are kept
   bool gathers_next_step = false;  ///< a step first gathers weights that the last one updated
-  bool overlaps = true;            ///< transfers have streams of their own, so GEMMs hide them
 
   [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
   [[nodiscard]] bool shards_weights() const { return zero == 3; }
@@ -141,6 +137,7 @@ class Parameters {
   [[nodiscard]] Slice weight(int layer_of_stage, Tensor tensor, int expert = 0) const;
   [[nodiscard]] Slice gradient(int layer_of_stage, Tensor tensor, int expert = 0) const;
 
+  [[nodiscard]] const TrainingOptions& options() const { return g_.options; }
   [[nodiscard]] const StatePlan& plan() const { return plan_; }
   [[nodiscard]] const States& states() const { return states_; }
   [[nodiscard]] std::uint64_t largest_bucket() const;  ///< elements

@@ -131,7 +131,8 @@ class StageWriter {
     }
     if (sends) {
       const bool is_kept_input = layers.count == 0 && is_first(action) && inputs_.keeps();
-      return hand_overs_.leave(action, activation, is_kept_input ? Sent::kept : Sent::released);
+      return hand_overs_.leave(action,
+                               {activation, is_kept_input ? Ownership::kept : Ownership::released});
     }
     if (g_.vocabulary > 0) {
       head_inputs_[microbatch] = activation;
@@ -150,33 +151,31 @@ class StageWriter {
     const int microbatch = action.microbatch;
     const LayerRange layers = g_.layers_of(action.chunk);
     layers_.put_off_weight_gradients(action.pass == Pass::input_gradient);
-    BufferId gradient = no_buffer;
-    LayerWriter::Ownership ownership = LayerWriter::Ownership::released;
+    Passed gradient{.ownership = Ownership::released};
     if (is_last(action) && funnels(g_)) {
       outputs_[microbatch] = funnel_.loss_gradient(microbatch);
     }
     if (!is_last(action)) {
-      gradient = hand_overs_.take(action);
+      gradient.buffer = hand_overs_.take(action);
     } else if (g_.vocabulary > 0) {
       const BufferId head_input = head_inputs_.at(microbatch), logits = outputs_.at(microbatch);
       weights_.before(Parameters::vocabulary);
-      gradient = layers_.vocabulary_backward(microbatch, head_input, logits);
+      gradient.buffer = layers_.vocabulary_backward(microbatch, head_input, logits);
       weights_.after();
       layers_.after_weight_gradients(Parameters::vocabulary, microbatch, [=, this] {
         release_unless_kept(logits);
         builder_.release(head_input);
       });
     } else {
-      gradient = outputs_.at(microbatch);  // loss = 1/2 |Y|^2, so dY is Y
-      if (request_.keep == Keep::observables) ownership = LayerWriter::Ownership::kept;
+      gradient.buffer = outputs_.at(microbatch);  // loss = 1/2 |Y|^2, so dY is Y
+      if (request_.keep == Keep::observables) gradient.ownership = Ownership::kept;
     }
     for (int layer = layers.end(); layer-- > layers.first;) {
       const bool sends_late = layer == layers.first && !g_.async_reduce;
       const InputGradient order = sends_late ? InputGradient::last : InputGradient::first;
       weights_.before(layer);
-      gradient = layers_.backward(layer, microbatch, gradient, ownership, order);
+      gradient = {layers_.backward(layer, microbatch, gradient, order), Ownership::released};
       weights_.after();
-      ownership = LayerWriter::Ownership::released;
       layers_.after_weight_gradients(layer, microbatch, [=, this] {
         if (layers_.keeps_inputs()) release_input(layer, microbatch);
         layers_.forget(layer, microbatch);
@@ -185,16 +184,15 @@ class StageWriter {
     if (!is_first(action)) {
       // A last virtual stage with neither layers nor the vocabulary sends the model's output itself
       // as the gradient. The output is kept if verification reads it.
-      const bool is_kept = ownership == LayerWriter::Ownership::kept;
-      return hand_overs_.leave(action, gradient, is_kept ? Sent::kept : Sent::released);
+      return hand_overs_.leave(action, gradient);
     }
     // In a real model, the gradient would be passed on to an embedding. No weight gradient depends
     // on it, so verification compares it directly.
     if (request_.keep == Keep::observables) {
-      builder_.observe("input.gradient", builder_.whole(gradient),
+      builder_.observe("input.gradient", builder_.whole(gradient.buffer),
                        sample_shard(g_, microbatch, g_.hidden, g_.hidden));
     }
-    release_unless_kept(gradient);
+    release_unless_kept(gradient.buffer);
   }
   void weight_gradients(const Action& action) {
     if (is_last(action) && g_.vocabulary > 0) {

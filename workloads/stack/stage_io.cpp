@@ -107,10 +107,6 @@ void Inputs::give_back(BufferId input) {
   if (!keeps()) builder_.release(input);
 }
 
-void HandOvers::leave(const Action& made, BufferId buffer, Sent then) {
-  made_[made] = {.buffer = buffer, .then = then};
-}
-
 BufferId HandOvers::take(const Action& awaited) { return received_.extract(awaited).mapped(); }
 
 KeptFor HandOvers::kept_for(const Action& awaited) const {
@@ -130,25 +126,23 @@ void HandOvers::write(const HandOver& message) {
   const std::uint64_t rows =
       g_.activation() / (scatters ? static_cast<std::uint64_t>(g_.tp) : 1);  // in elements
   Exchange exchange;
-  const auto add = [&](Direction direction, const Slice& slice) {
-    exchange.transfers.push_back(
-        {.direction = direction, .axis = mesh::Axis::pp, .offset = message.offset, .slice = slice});
-  };
-  Result outgoing;
+  Passed outgoing;
   BufferId incoming = no_buffer;
   if (message.made) {
     outgoing = made_.extract(*message.made).mapped();
-    add(Direction::send, {.buffer = outgoing.buffer,
-                          .axis = mesh::Axis::tp,
-                          .count = rows,
-                          .step = scatters ? rows : 0});
+    const Slice mine{.buffer = outgoing.buffer,
+                     .axis = mesh::Axis::tp,
+                     .count = rows,
+                     .step = scatters ? rows : 0};
+    exchange.transfers.push_back(program::send_to(mesh::Axis::pp, message.offset, mine));
   }
   if (message.awaited) {
     incoming = new_buffer(rows, scatters ? std::nullopt : kept_for(*message.awaited));
-    add(Direction::receive, builder_.whole(incoming));
+    exchange.transfers.push_back(
+        program::receive_from(mesh::Axis::pp, message.offset, builder_.whole(incoming)));
   }
   builder_.emit(builder_.stream(message.offset > 0 ? "pp_next" : "pp_prev"), std::move(exchange));
-  if (message.made && outgoing.then == Sent::released) builder_.release(outgoing.buffer);
+  if (message.made && outgoing.ownership == Ownership::released) builder_.release(outgoing.buffer);
   if (!message.awaited) return;
   received_[*message.awaited] = scatters ? gather(incoming, *message.awaited) : incoming;
 }
@@ -167,22 +161,20 @@ void Funnel::emit(CollectiveKind kind, const Slice& send, const Slice& receive) 
 
 void Funnel::gather_output(int microbatch, BufferId output) {
   builder_.at({.phase = Phase::forward, .layer = -1, .microbatch = microbatch});
-  const std::uint64_t count = builder_.buffer(output).count;
-  Output& gathered = outputs_[microbatch] = {.of_all = no_buffer, .count = count};
+  count_ = builder_.buffer(output).count;
   if (is_root()) {
-    gathered.of_all = new_buffer(count * static_cast<std::uint64_t>(g_.replicas), microbatch);
+    of_all_[microbatch] = new_buffer(count_ * static_cast<std::uint64_t>(g_.replicas), microbatch);
   }
   emit(CollectiveKind::gather, builder_.whole(output),
-       is_root() ? builder_.whole(gathered.of_all) : Slice{});
+       is_root() ? builder_.whole(of_all_[microbatch]) : Slice{});
 }
 
 BufferId Funnel::loss_gradient(int microbatch) {
   builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
-  const Output gathered = outputs_.extract(microbatch).mapped();
-  const BufferId mine = new_buffer(gathered.count, microbatch);
-  emit(CollectiveKind::scatter, is_root() ? builder_.whole(gathered.of_all) : Slice{},
+  const BufferId mine = new_buffer(count_, microbatch);
+  emit(CollectiveKind::scatter, is_root() ? builder_.whole(of_all_.at(microbatch)) : Slice{},
        builder_.whole(mine));
-  if (is_root()) builder_.release(gathered.of_all);
+  if (is_root()) builder_.release(of_all_.at(microbatch));
   return mine;
 }
 

@@ -58,9 +58,6 @@ class Inputs : public OpWriter {
   std::map<int, BufferId> copied_;
 };
 
-/// The state of a buffer after a message has sent it.
-enum class Sent : std::uint8_t { released, kept };
-
 /// Sends activations [shard_tokens, hidden] and their gradients between stages. They are sent as a
 /// whole, or each rank of tp sends only its rows, and the receiving ranks gather all rows
 /// (Narayanan et al., arXiv 2104.04473, section 4.1).
@@ -69,9 +66,9 @@ class HandOvers : public OpWriter {
   using OpWriter::OpWriter;
 
   /// Stores the result of an action until the message that sends it is written. The message then
-  /// releases it, unless `then` says that it is kept: a stage without layers may send an input of
-  /// the run, or an output that verification reads.
-  void leave(const Action& made, BufferId buffer, Sent then);
+  /// releases it, unless it is kept: a stage without layers may send an input of the run, or an
+  /// output that verification reads.
+  void leave(const Action& made, const Passed& result) { made_[made] = result; }
   /// Appends the exchange of messages with a neighbouring stage to the program.
   void write(const HandOver& message);
   /// Returns the input that was received for an action. The caller must release it.
@@ -82,11 +79,7 @@ class HandOvers : public OpWriter {
   [[nodiscard]] BufferId gather(BufferId part, const Action& awaited);
   [[nodiscard]] KeptFor kept_for(const Action& awaited) const;
 
-  struct Result {
-    BufferId buffer = no_buffer;
-    Sent then = Sent::released;
-  };
-  std::map<Action, Result> made_;
+  std::map<Action, Passed> made_;
   std::map<Action, BufferId> received_;
 };
 
@@ -116,11 +109,8 @@ class Funnel : public OpWriter {
 
   [[nodiscard]] bool is_root() const { return g_.at.dp == 0; }
 
-  struct Output {
-    BufferId of_all = no_buffer;  ///< outputs of all replicas; only on the first replica
-    std::uint64_t count = 0;      ///< elements of the output of one replica
-  };
-  std::map<int, Output> outputs_;  ///< by microbatch
+  std::uint64_t count_ = 0;           ///< elements of the output of one replica
+  std::map<int, BufferId> of_all_{};  ///< on the first replica: outputs of all, by microbatch
 };
 
 }  // namespace isoscale::workloads::stack

@@ -77,7 +77,8 @@ Weights::Weights(Builder& builder, const Geometry& geometry, const Parameters& p
   const StatePlan& plan = parameters.plan();
   // The number of streams is limited, so copies of weights share the stream on which inputs are
   // copied. Both use the same link, from host to device.
-  if (plan.overlaps) stream_ = builder_.stream(plan.shards_weights() ? "states" : "input");
+  if (geometry.options.overlap)
+    stream_ = builder_.stream(plan.shards_weights() ? "states" : "input");
   uses_ = weight_uses(geometry);
   cut_units(geometry);
   plan_stays();
@@ -142,7 +143,7 @@ void Weights::before(int layer) {
   if (resident_) return;
   if (uses_.at(use_).layer != layer) throw std::logic_error("weights are used out of turn");
   while (needed_ < stays_.size() && stays_[needed_].first_use <= use_) ++needed_;
-  const std::size_t wanted = std::min(stays_.size(), needed_ + parameters_.plan().prefetch);
+  const std::size_t wanted = std::min(stays_.size(), needed_ + parameters_.options().prefetch);
   const Place place = builder_.place();
   for (; fetched_ < wanted; ++fetched_) {
     fetch(stays_[fetched_]);
@@ -209,8 +210,9 @@ Updates::Updates(Builder& builder, const Parameters& parameters)
                 .count = parameters.largest_bucket()},
                buckets_at_once) {
   const StatePlan& plan = parameters_.plan();
-  if (plan.overlaps && plan.zero > 0) dp_ = builder_.stream("dp");
-  if (plan.overlaps && plan.offload != Offload::none) {
+  const bool overlaps = parameters_.options().overlap;
+  if (overlaps && plan.zero > 0) dp_ = builder_.stream("dp");
+  if (overlaps && plan.offload != Offload::none) {
     fetch_ = builder_.stream("input");
     return_ = builder_.stream("states");
   }
@@ -242,7 +244,7 @@ void Updates::begin() {
 void Updates::write() {
   builder_.at({.phase = Phase::optimizer});
   const std::vector<Bucket>& buckets = parameters_.buckets();
-  const bool is_ahead = parameters_.plan().overlaps;
+  const bool is_ahead = parameters_.options().overlap;
   std::optional<Bundle> next;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     Bundle bundle = next ? std::move(*next) : fetch(i);
