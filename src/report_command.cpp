@@ -71,7 +71,7 @@ void require_two_files(const settings::ReportCommand& command) {
   throw base::usage_error("--html and --trace name one file, {}; name two", command.html.string());
 }
 
-bool has_baseline(const analysis::Curve& curve) { return curve.baseline.has_value(); }
+constexpr auto has_baseline = [](const auto& curve) { return curve.baseline.has_value(); };
 
 std::string no_such_point(int baseline) {
   return fmt::format("--baseline {}: no point that is ok has {}", baseline,
@@ -82,11 +82,8 @@ std::string no_such_point(int baseline) {
 /// message does not list valid rank counts, since an index does not keep them.
 void require_baseline(const settings::ReportCommand& command,
                       const analysis::catalog::Index& index) {
-  const auto has = [](const analysis::catalog::IndexExperiment& at) {
-    return at.baseline.has_value();
-  };
   const bool found = std::ranges::any_of(index.runs, [&](const analysis::catalog::IndexRun& run) {
-    return std::ranges::any_of(run.experiments, has);
+    return std::ranges::any_of(run.experiments, has_baseline);
   });
   if (command.baseline && !found) throw base::UsageError(no_such_point(*command.baseline));
 }

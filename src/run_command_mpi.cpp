@@ -13,8 +13,8 @@
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "comm/communicator.hpp"
-#include "comm/errors.hpp"
 #include "commands.hpp"
 #include "machine/job_environment.hpp"
 #include "results/reader/reader.hpp"
@@ -91,8 +91,8 @@ void require_one_command(const std::string& command, const comm::Communicator& w
 }
 
 /// Runs `work` with MPI and turns errors into exit codes. Rank 0 prints an error that all ranks
-/// have; a rank that fails alone ends the job. `work` is called with the MPI environment, the
-/// communicator of all ranks and the supervisor.
+/// have; a rank that fails alone ends the job. `work` is called with the communicator of all ranks
+/// and the supervisor.
 template <class Work>
 base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Work& work) {
   // argv[0], the program's path, is left out, since it may differ between nodes.
@@ -123,7 +123,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
     {
       const runner::watch::Supervisor::Watch watch{supervisor};
       require_one_command(arguments, world);
-      code = work(environment, world, supervisor);
+      code = work(world, supervisor);
     }
     limit.ends();
     return code;
@@ -142,33 +142,29 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
 }  // namespace
 
 base::ExitCode execute(const settings::RunConfig& config, int argc, char** argv) {
-  return under_mpi(argc, argv, config.timeout,
-                   [&](const auto& environment, const auto& world, auto& supervisor) {
-                     return runner::run(
-                         config, environment, world,
-                         {.print = [](const std::string& text) { print_or_warn(text); },
-                          .show_file = show_file,
-                          .priced_machine = priced_machine,
-                          .supervisor = supervisor});
-                   });
+  return under_mpi(argc, argv, config.timeout, [&](const auto& world, auto& supervisor) {
+    return runner::run(config, world,
+                       {.print = [](const std::string& text) { print_or_warn(text); },
+                        .show_file = show_file,
+                        .priced_machine = priced_machine,
+                        .supervisor = supervisor});
+  });
 }
 
 base::ExitCode execute(const settings::CheckCommand& command, int argc, char** argv) {
-  return under_mpi(
-      argc, argv, command.config.timeout,
-      [&](const auto& environment, const auto& world, auto& /*watch*/) {
-        const results::PreflightData found = runner::check(command.config, environment, world);
-        bool is_printed = true;
-        if (world.rank() == 0) {
-          is_printed = print_or_warn(command.format == settings::Format::json
-                                         ? analysis::render::render_checks_json(found)
-                                         : analysis::render::render_checks_text(found));
-        }
-        const base::ExitCode code = results::stops(found.results) ? base::ExitCode::usage
-                                    : is_printed                  ? base::ExitCode::done
-                                                                  : base::ExitCode::failed;
-        return static_cast<base::ExitCode>(world.broadcast(static_cast<std::int64_t>(code)));
-      });
+  return under_mpi(argc, argv, command.config.timeout, [&](const auto& world, auto& /*watch*/) {
+    const results::PreflightData found = runner::check(command.config, world);
+    bool is_printed = true;
+    if (world.rank() == 0) {
+      is_printed = print_or_warn(command.format == settings::Format::json
+                                     ? analysis::render::render_checks_json(found)
+                                     : analysis::render::render_checks_text(found));
+    }
+    const base::ExitCode code = results::stops(found.results) ? base::ExitCode::usage
+                                : is_printed                  ? base::ExitCode::done
+                                                              : base::ExitCode::failed;
+    return world.broadcast(code);
+  });
 }
 
 }  // namespace isoscale

@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 10> collectives{
     "all_to_all", "gather",         "scatter",    "sendrecv",  "barrier"};
 
 using results::CalibrationCurve;
+using results::CurveSample;
 using results::GemmCeiling;
 using results::GemmRate;
 using results::PointData;
@@ -96,7 +97,7 @@ struct Key {
 constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 
 struct Samples {
-  std::array<std::vector<SizeTime>, 4> by_preference;
+  std::array<std::vector<CurveSample>, 4> by_preference;
   std::string labels;  ///< the labels of the samples at of_labelled_point and above
 };
 
@@ -256,7 +257,8 @@ class Collector {
     add_sample(point, key, all_groups, {.bytes = *bytes, .time = time});
   }
 
-  void add_sample(const PointData& point, const Key& key, std::size_t preference, SizeTime sample) {
+  void add_sample(const PointData& point, const Key& key, std::size_t preference,
+                  const CurveSample& sample) {
     Samples& samples = samples_[key];
     const std::string labels = labels_of(point);
     const std::size_t at = preference + (labels.empty() ? 0 : of_labelled_point);

@@ -14,16 +14,12 @@
 /// the rows of a run, which are the results of its micro-benchmarks.
 namespace isoscale::calibration {
 
-/// One sample of a curve of time against message size. Curves interpolate between the measured
-/// sizes instead of following a formula, since a latency and one bandwidth differ from published
-/// curves by up to 43% where the library changes its protocol.
-struct SizeTime {
-  double bytes = 0, time = 0;  ///< size of a message, seconds of one call
-};
-
-/// Fits a curve to samples in any order, several of which may have the same size. Samples without a
-/// finite time above 0 are left out. The fields that identify the curve, and its labels, are not
-/// set. The function sets these fields:
+/// Fits a curve of time against message size to samples in any order, several of which may have the
+/// same size; only their sizes and times are read. Samples without a finite time above 0 are left
+/// out. The curve interpolates between the measured sizes instead of following a formula, since a
+/// latency and one bandwidth differ from published curves by up to 43% where the library changes
+/// its protocol. The fields that identify the curve, and its labels, are not set. The function sets
+/// these fields:
 ///   samples    the median time of each size, and as `fitted` the same times made non-decreasing
 ///   form       how the curve runs between sizes: usually log time is linear in log size. Time is
 ///              linear in size if that at least halves the error, which happens where sizes are far
@@ -40,7 +36,7 @@ struct SizeTime {
 ///   error      the relative error that 95% of predictions should not exceed
 ///              (statistics::promised_error), from the interior sizes, each predicted by a curve
 ///              that is fitted without it; absent below 5 sizes
-[[nodiscard]] results::CalibrationCurve fit_curve(std::vector<SizeTime> samples);
+[[nodiscard]] results::CalibrationCurve fit_curve(std::span<const results::CurveSample> samples);
 
 /// Returns the seconds that the curve gives for `bytes`. Above its largest size the time grows by 1
 /// / bandwidth for each byte. Below its smallest size it falls in the same way, but not below the

@@ -25,22 +25,23 @@ using results::Fitted;
 /// Returns the logarithm of a size; a barrier's 0 bytes count as 1.
 double log_size(double bytes) { return std::log(std::max(bytes, 1.0)); }
 
-std::vector<SizeTime> medians(const std::vector<SizeTime>& samples) {
+std::vector<CurveSample> medians(std::span<const CurveSample> samples) {
   std::map<double, std::vector<double>> times;
-  for (const SizeTime& sample : samples) {
+  for (const CurveSample& sample : samples) {
     const bool known = std::isfinite(sample.time) && sample.time > 0 && sample.bytes >= 0;
     if (known) times[sample.bytes].push_back(sample.time);
   }
-  std::vector<SizeTime> result;
+  std::vector<CurveSample> result;
   for (const auto& [bytes, of_size] : times) {
     result.push_back({.bytes = bytes, .time = *statistics::median(of_size)});
   }
   return result;
 }
 
-std::vector<double> monotone(std::span<const SizeTime> sizes) {
+std::vector<double> monotone(std::span<const CurveSample> sizes) {
   std::vector<double> logs(sizes.size());
-  std::ranges::transform(sizes, logs.begin(), [](const SizeTime& at) { return std::log(at.time); });
+  std::ranges::transform(sizes, logs.begin(),
+                         [](const CurveSample& at) { return std::log(at.time); });
   return statistics::isotonic(logs);
 }
 
@@ -49,9 +50,9 @@ enum class Form : std::uint8_t { log, linear };
 constexpr std::string_view linear_name = "linear";
 
 /// Returns log time at `bytes`, which lies between the first and the last size.
-double interpolated(std::span<const SizeTime> sizes, std::span<const double> logs, double bytes,
+double interpolated(std::span<const CurveSample> sizes, std::span<const double> logs, double bytes,
                     Form form) {
-  const auto above = std::ranges::lower_bound(sizes, bytes, {}, &SizeTime::bytes);
+  const auto above = std::ranges::lower_bound(sizes, bytes, {}, &CurveSample::bytes);
   const auto at = static_cast<std::size_t>(above - sizes.begin());
   if (at == 0 || above->bytes == bytes) return logs[at];
   if (form == Form::linear) {
@@ -66,10 +67,10 @@ double interpolated(std::span<const SizeTime> sizes, std::span<const double> log
 
 /// Returns, for each interior size, the log of predicted over measured time; the prediction comes
 /// from the curve of the other sizes.
-std::vector<double> held_out_errors(const std::vector<SizeTime>& sizes, Form form) {
+std::vector<double> held_out_errors(const std::vector<CurveSample>& sizes, Form form) {
   std::vector<double> errors;
   for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {
-    std::vector<SizeTime> rest = sizes;
+    std::vector<CurveSample> rest = sizes;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
     errors.push_back(interpolated(rest, monotone(rest), sizes[at].bytes, form) -
                      std::log(sizes[at].time));
@@ -215,9 +216,9 @@ void add_law(CalibrationGrowth& growth) {
 
 }  // namespace
 
-CalibrationCurve fit_curve(std::vector<SizeTime> samples) {
-  const std::vector<SizeTime> sizes = medians(samples);
-  CalibrationCurve curve;
+CalibrationCurve fit_curve(std::span<const CurveSample> samples) {
+  CalibrationCurve curve{.samples = medians(samples)};
+  std::vector<CurveSample>& sizes = curve.samples;
   if (sizes.empty()) return curve;
   const std::vector<double> logs = monotone(sizes);
   std::vector<double> errors = held_out_errors(sizes, Form::log);
@@ -232,14 +233,11 @@ CalibrationCurve fit_curve(std::vector<SizeTime> samples) {
   }
   if (error) curve.error = std::expm1(*error);
   for (std::size_t at = 0; at < sizes.size(); ++at) {
-    curve.samples.push_back(
-        {.bytes = sizes[at].bytes, .time = sizes[at].time, .fitted = std::exp(logs[at])});
-    if (at > 0 && at + 1 < sizes.size()) {
-      curve.samples.back().held_out = std::expm1(errors[at - 1]);
-    }
+    sizes[at].fitted = std::exp(logs[at]);
+    if (at > 0 && at + 1 < sizes.size()) sizes[at].held_out = std::expm1(errors[at - 1]);
   }
-  curve.latency = latency_of(curve.samples);
-  curve.bandwidth = bandwidth_of(curve.samples, curve.latency ? curve.latency->value : 0);
+  curve.latency = latency_of(sizes);
+  curve.bandwidth = bandwidth_of(sizes, curve.latency ? curve.latency->value : 0);
   return curve;
 }
 
@@ -248,14 +246,10 @@ std::optional<double> predict(const CalibrationCurve& curve, double bytes) {
   if (bytes < curve.samples.front().bytes || bytes > curve.samples.back().bytes) {
     return beyond(curve, bytes);
   }
-  std::vector<SizeTime> sizes;
   std::vector<double> logs;
-  for (const CurveSample& at : curve.samples) {
-    sizes.push_back({.bytes = at.bytes, .time = at.time});
-    logs.push_back(std::log(at.fitted));
-  }
+  for (const CurveSample& at : curve.samples) logs.push_back(std::log(at.fitted));
   const Form form = curve.form == linear_name ? Form::linear : Form::log;
-  return std::exp(interpolated(sizes, logs, bytes, form));
+  return std::exp(interpolated(curve.samples, logs, bytes, form));
 }
 
 std::vector<CalibrationGrowth> growth_of(std::span<const CalibrationCurve> curves) {

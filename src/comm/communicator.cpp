@@ -62,38 +62,35 @@ void receive(MPI_Comm communicator, std::span<std::byte> part, int source) {
 }
 
 /// Returns a text with its size before it, so that several texts can follow each other.
-std::vector<std::byte> record_of(std::string_view text) {
+std::string record_of(std::string_view text) {
   const std::uint64_t size = text.size();
-  std::vector<std::byte> record(sizeof size + size);
+  std::string record(sizeof size, '\0');
   std::memcpy(record.data(), &size, sizeof size);
-  if (!text.empty()) std::memcpy(record.data() + sizeof size, text.data(), size);
-  return record;
+  return record.append(text);
 }
 
-std::vector<std::string> texts_of(std::span<const std::byte> records) {
+std::vector<std::string> texts_of(std::string_view records) {
   std::vector<std::string> texts;
   while (!records.empty()) {
     std::uint64_t size = 0;
     std::memcpy(&size, records.data(), sizeof size);
-    std::string& text = texts.emplace_back(size, ' ');
-    std::ranges::copy(records.subspan(sizeof size, size),
-                      std::as_writable_bytes(std::span{text}).begin());
-    records = records.subspan(sizeof size + size);
+    texts.emplace_back(records.substr(sizeof size, size));
+    records.remove_prefix(sizeof size + size);
   }
   return texts;
 }
 
-void send_all(MPI_Comm communicator, std::span<const std::byte> data, int to) {
+void send_all(MPI_Comm communicator, std::string_view data, int to) {
   const std::uint64_t size = data.size();
   check(MPI_Send(&size, 1, MPI_UINT64_T, to, gather_tag, communicator));
-  send(communicator, data, to);
+  send(communicator, std::as_bytes(std::span{data}), to);
 }
 
-std::vector<std::byte> receive_all(MPI_Comm communicator, int from) {
+std::string receive_all(MPI_Comm communicator, int from) {
   std::uint64_t size = 0;
   check(MPI_Recv(&size, 1, MPI_UINT64_T, from, gather_tag, communicator, MPI_STATUS_IGNORE));
-  std::vector<std::byte> data(size);
-  receive(communicator, data, from);
+  std::string data(size, '\0');
+  receive(communicator, std::as_writable_bytes(std::span{data}), from);
   return data;
 }
 
@@ -189,15 +186,9 @@ void Communicator::broadcast(std::span<std::byte> data, int root) const {
 }
 
 std::string Communicator::broadcast(std::string text, int root) const {
-  text.resize(static_cast<std::size_t>(broadcast(static_cast<std::int64_t>(text.size()), root)));
+  text.resize(broadcast(text.size(), root));
   broadcast(std::as_writable_bytes(std::span{text}), root);
   return text;
-}
-
-std::int64_t Communicator::broadcast(std::int64_t value, int root) const {
-  const Calling calling{calls_.get()};
-  check(MPI_Bcast(&value, 1, MPI_INT64_T, root, get()));
-  return value;
 }
 
 double Communicator::all_reduce(double value, MPI_Op operation) const {
@@ -214,11 +205,10 @@ void Communicator::all_max(std::span<double> values) const {
   }
 }
 
-std::vector<std::int64_t> Communicator::all_gather(std::int64_t value) const {
+void Communicator::all_gather(std::span<const std::byte> mine, void* all) const {
   const Calling calling{calls_.get()};
-  std::vector<std::int64_t> values(static_cast<std::size_t>(size_));
-  check(MPI_Allgather(&value, 1, MPI_INT64_T, values.data(), 1, MPI_INT64_T, get()));
-  return values;
+  const auto count = static_cast<int>(mine.size());
+  check(MPI_Allgather(mine.data(), count, MPI_BYTE, all, count, MPI_BYTE, get()));
 }
 
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> part) const {
@@ -240,21 +230,29 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
   return parts;
 }
 
-std::vector<std::string> Communicator::gather(std::string_view text) const {
+/// Returns the texts of all ranks on rank 0 as one text, in which each has the form of record_of();
+/// returns "" on other ranks.
+std::string Communicator::gather_records(std::string_view text) const {
   const Calling calling{calls_.get()};
   // This is a binomial tree. In round k, each rank that is an odd multiple of 2^k sends the texts
   // of up to 2^k ranks, its own and the following ones, to the rank that is 2^k lower.
-  std::vector<std::byte> held = record_of(text);
+  std::string held = record_of(text);
   for (int distance = 1; distance < size_; distance *= 2) {
     if (rank_ % (2 * distance) != 0) {
       send_all(get(), held, rank_ - distance);
       return {};
     }
-    if (rank_ + distance >= size_) continue;
-    const std::vector<std::byte> more = receive_all(get(), rank_ + distance);
-    held.insert(held.end(), more.begin(), more.end());
+    if (rank_ + distance < size_) held += receive_all(get(), rank_ + distance);
   }
-  return texts_of(held);
+  return held;
+}
+
+std::vector<std::string> Communicator::gather(std::string_view text) const {
+  return texts_of(gather_records(text));
+}
+
+std::vector<std::string> Communicator::all_gather(std::string_view text) const {
+  return texts_of(broadcast(gather_records(text)));
 }
 
 Vote all_ok(const Communicator& communicator, std::string_view problem) {
@@ -271,11 +269,10 @@ Vote all_ok(const Communicator& communicator, std::string_view problem) {
 std::vector<int> node_of_rank(const Communicator& communicator) {
   // split_node() keeps the order of ranks, so the first rank of each node is its lowest, which
   // identifies the node.
-  const std::int64_t leader =
-      communicator.split_node().broadcast(std::int64_t{communicator.rank()});
-  std::map<std::int64_t, int> number;
+  const int leader = communicator.split_node().broadcast(communicator.rank());
+  std::map<int, int> number;
   std::vector<int> nodes;
-  for (const std::int64_t first : communicator.all_gather(leader)) {
+  for (const int first : communicator.all_gather(leader)) {
     nodes.push_back(number.try_emplace(first, static_cast<int>(number.size())).first->second);
   }
   return nodes;

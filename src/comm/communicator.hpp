@@ -8,21 +8,24 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <ranges>
 #include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
-#include "mesh/mesh.hpp"
 #include "units/quantity.hpp"
 
 /// Starts and ends MPI in this process, turns its error codes into exceptions, provides the clock
-/// for all measured times, and wraps communicators, over which ranks gather data and agree.
+/// for all measured times, and wraps communicators, over which ranks gather data, agree and tell
+/// each other of errors.
 namespace isoscale::comm {
 
 class MpiError : public base::Error {
@@ -49,16 +52,13 @@ class Environment {
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
-  /// Returns the thread level that MPI granted; below MPI_THREAD_MULTIPLE the host executor runs
-  /// all streams on one thread.
-  [[nodiscard]] int thread_level() const { return thread_level_; }
   /// Ends every process of the job. A rank that has failed while its peers wait for it calls this.
   [[noreturn]] static void abort_job(int exit_code) noexcept;
   [[nodiscard]] static std::string library_version();  ///< first line, "Open MPI v4.1.4, ..."
-
- private:
-  int thread_level_ = 0;
 };
+
+/// True if several threads of a process may call MPI at once (MPI_THREAD_MULTIPLE).
+[[nodiscard]] bool threads_may_talk();
 
 /// Returns the current time of the steady clock, which is the source of all measured times.
 [[nodiscard]] units::Nanoseconds now();
@@ -91,6 +91,11 @@ template <class T>
   }
   return parts;
 }
+
+/// A value that ranks send to each other as its bytes, since all of them run the same program on
+/// machines of one kind.
+template <class T>
+concept Value = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::ranges::range<T>;
 
 /// Owns an MPI communicator with MPI_ERRORS_RETURN set; move-only. All of its ranks must make its
 /// collective calls in the same order.
@@ -132,7 +137,11 @@ class Communicator {
   void quiet_barrier(units::Seconds pause = units::Seconds{0.01}) const;
   void broadcast(std::span<std::byte> data, int root = 0) const;
   [[nodiscard]] std::string broadcast(std::string text, int root = 0) const;
-  [[nodiscard]] std::int64_t broadcast(std::int64_t value, int root = 0) const;
+  template <Value T>
+  [[nodiscard]] T broadcast(T value, int root = 0) const {
+    broadcast(std::as_writable_bytes(std::span{&value, 1}), root);
+    return value;
+  }
   [[nodiscard]] double all_max(double value) const { return all_reduce(value, MPI_MAX); }
   [[nodiscard]] double all_min(double value) const { return all_reduce(value, MPI_MIN); }
   [[nodiscard]] double all_sum(double value) const { return all_reduce(value, MPI_SUM); }
@@ -144,11 +153,20 @@ class Communicator {
   /// ranks. It is for small texts, which travel along a tree: no rank receives from more than about
   /// log2(ranks) other ranks.
   [[nodiscard]] std::vector<std::string> gather(std::string_view text) const;
-  [[nodiscard]] std::vector<std::int64_t> all_gather(std::int64_t value) const;
+  /// Returns the texts of all ranks on every rank.
+  [[nodiscard]] std::vector<std::string> all_gather(std::string_view text) const;
+  template <Value T>
+  [[nodiscard]] std::vector<T> all_gather(T value) const {
+    std::vector<T> values(static_cast<std::size_t>(size_));
+    all_gather(std::as_bytes(std::span{&value, 1}), values.data());
+    return values;
+  }
 
  private:
   explicit Communicator(MPI_Comm owned, std::shared_ptr<CallCount> calls = nullptr);
   [[nodiscard]] double all_reduce(double value, MPI_Op operation) const;
+  [[nodiscard]] std::string gather_records(std::string_view text) const;
+  void all_gather(std::span<const std::byte> mine, void* all) const;
 
   base::Handle<CommunicatorTraits> handle_;
   std::shared_ptr<CallCount> calls_;  ///< null: calls are not counted
@@ -167,6 +185,45 @@ struct Vote {
 /// Collective: votes on whether all ranks can go on. A rank without a problem passes an empty
 /// `problem`.
 [[nodiscard]] Vote all_ok(const Communicator& communicator, std::string_view problem);
+
+/// Returns a sentence that describes an error. For std::bad_alloc, which has no details, the
+/// sentence says how much memory this process holds and how much is free.
+[[nodiscard]] std::string problem_of(const std::exception& error);
+
+/// Calls `work` and returns a description of the exception that it throws; "" if it throws none.
+template <class Work>
+[[nodiscard]] std::string problem_in(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    return problem_of(error);
+  }
+  return "";
+}
+
+/// Runs `work` on rank 0. If it throws an error with the exit code `usage`, every rank throws
+/// base::UsageError; for any other error, every rank throws base::AgreedError.
+template <class Work>
+void on_root(const Communicator& world, const Work& work) {
+  std::string problem;
+  base::ExitCode code = base::ExitCode::done;
+  if (world.rank() == 0) {
+    try {
+      work();
+    } catch (const base::Error& error) {
+      problem = error.what();
+      code = error.exit_code();
+    } catch (const std::exception& error) {
+      problem = problem_of(error);
+      code = base::ExitCode::failed;
+    }
+  }
+  code = world.broadcast(code);
+  if (code == base::ExitCode::done) return;
+  problem = world.broadcast(problem);
+  if (code == base::ExitCode::usage) throw base::UsageError(problem);
+  throw base::AgreedError(problem);
+}
 
 /// Collective: returns the number of each rank's node. Nodes are numbered from 0 in the order in
 /// which they first appear by rank; the result is the same on all ranks.

@@ -4,15 +4,19 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <sstream>
 #include <string_view>
 
 #include "base/log.hpp"
+#include "machine/kernel_files.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::comm {
 namespace {
@@ -38,10 +42,20 @@ std::string sentence(int code, const std::source_location& where) {
                      reason.empty() ? "no reason given" : reason, code);
 }
 
+/// Returns how much memory this process holds, as the part of a sentence.
+std::string held() {
+  std::istringstream pages{machine::read_file("/proc/self/statm").value_or("")};
+  std::uint64_t whole = 0, resident = 0;
+  if (!(pages >> whole >> resident)) return "what it holds";
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return fmt::format("the {} that it holds", units::format(units::Bytes{resident * page}));
+}
+
 }  // namespace
 
 Environment::Environment(int* argc, char*** argv) {
-  check(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &thread_level_));
+  int granted = 0;  // see threads_may_talk()
+  check(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &granted));
   check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
 }
 
@@ -63,6 +77,12 @@ std::string Environment::library_version() {
   return first_line(text.data());
 }
 
+bool threads_may_talk() {
+  int level = MPI_THREAD_SINGLE;
+  check(MPI_Query_thread(&level));
+  return level == MPI_THREAD_MULTIPLE;
+}
+
 units::Nanoseconds now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return units::Nanoseconds{std::chrono::nanoseconds{since}.count()};
@@ -79,6 +99,15 @@ void warn_unless_ok(int code, std::source_location where) noexcept {
   } catch (...) {
     // There is no way left to report the failure.
   }
+}
+
+std::string problem_of(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr) return error.what();
+  const auto left = machine::memory_available(machine::read_file);
+  return fmt::format(
+      "out of memory: this rank needs more than {}; {} free on its node: use a smaller model or "
+      "batch, or fewer ranks per node",
+      held(), left ? units::format(*left) : "unknown");
 }
 
 }  // namespace isoscale::comm

@@ -15,20 +15,17 @@ constexpr std::chrono::microseconds nap{20};  // pause between two tests of a se
 
 }  // namespace
 
-bool threads_may_talk() {
-  int level = MPI_THREAD_SINGLE;
-  check(MPI_Query_thread(&level));
-  return level == MPI_THREAD_MULTIPLE;
+/// Begins to send a copy of the bytes, which MPI may read until the request is complete.
+MessageQueue::Posted MessageQueue::posted(int to, int tag, std::span<const std::byte> bytes) const {
+  Posted posted{.bytes = std::make_unique<std::vector<std::byte>>(bytes.begin(), bytes.end())};
+  check(MPI_Isend(posted.bytes->data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag,
+                  own_.get(), &posted.request));
+  return posted;
 }
 
 void MessageQueue::send(int to, int tag, std::span<const std::byte> bytes,
                         units::Seconds patience) const {
-  // MPI sends a copy: if the send does not complete, MPI may still read the bytes after this
-  // function has thrown.
-  auto copy = std::make_unique<std::vector<std::byte>>(bytes.begin(), bytes.end());
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Isend(copy->data(), static_cast<int>(copy->size()), MPI_BYTE, to, tag, own_.get(),
-                  &request));
+  auto [copy, request] = posted(to, tag, bytes);
   const units::Nanoseconds end = now() + units::to_nanoseconds(patience);
   while (true) {
     int done = 0;
@@ -44,10 +41,7 @@ void MessageQueue::send(int to, int tag, std::span<const std::byte> bytes,
 
 void MessageQueue::post(int to, int tag, std::span<const std::byte> bytes) {
   forget_taken();
-  Posted& posted = posted_.emplace_back();
-  posted.bytes = std::make_unique<std::vector<std::byte>>(bytes.begin(), bytes.end());
-  check(MPI_Isend(posted.bytes->data(), static_cast<int>(posted.bytes->size()), MPI_BYTE, to, tag,
-                  own_.get(), &posted.request));
+  posted_.push_back(posted(to, tag, bytes));
 }
 
 void MessageQueue::forget_taken() {

@@ -12,9 +12,6 @@
 
 namespace isoscale::comm {
 
-/// True if several threads of a process may call MPI at once (MPI_THREAD_MULTIPLE).
-[[nodiscard]] bool threads_may_talk();
-
 struct Message {
   int from = 0;
   std::vector<std::byte> bytes{};
@@ -51,6 +48,7 @@ class MessageQueue {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
+  [[nodiscard]] Posted posted(int to, int tag, std::span<const std::byte> bytes) const;
   void forget_taken();
 
   Communicator own_;

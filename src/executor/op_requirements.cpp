@@ -62,10 +62,6 @@ void require_count(const program::Slice& slice, std::uint64_t count, const char*
 
 }  // namespace
 
-std::string describe(const program::Op& op, std::uint32_t index) {
-  return fmt::format("op {}, {}", index, program::describe(program::kind_of(op.payload), op.place));
-}
-
 bool is_integer(DType type) {
   return type == DType::i64 || type == DType::i32 || type == DType::i8 || type == DType::u8;
 }

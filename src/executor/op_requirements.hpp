@@ -19,17 +19,17 @@
 /// messages, and looks up operands.
 namespace isoscale::executor {
 
-/// Returns a description such as "op 17, gemm (forward, layer 3, microbatch 1)".
-[[nodiscard]] std::string describe(const program::Op& op, std::uint32_t index);
-
 /// Calls `work` and returns its result. If `work` throws base::Error, throws the error again with
-/// the op's name in front of its message.
+/// the op's name in front of its message: "op 17, gemm (forward, layer 3, microbatch 1): ...".
 template <class Work>
 auto naming(const program::Op& op, std::uint32_t index, const Work& work) {
   try {
     return work();
   } catch (const base::Error& error) {
-    throw base::Error(fmt::format("{}: {}", describe(op, index), error.what()), error.where());
+    throw base::Error(
+        fmt::format("op {}, {}: {}", index,
+                    program::describe(program::kind_of(op.payload), op.place), error.what()),
+        error.where());
   }
 }
 
@@ -64,16 +64,6 @@ void require_possible(const Arguments<program::Rows>& call);
 template <class Op>
 void require_possible(const Arguments<Op>& /*call*/) {}
 
-/// Throws base::Error if an operand that the op needs has no buffer.
-template <class Op>
-void require_complete(const Op& op) {
-  program::for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
-    if (!operand.is_missing(op)) return;
-    throw base::Error(
-        fmt::format("{} op: {} has no buffer", program::name(program::kind_of(op)), operand.name));
-  });
-}
-
 /// Returns an op with the addresses of its operands on this rank. A Fill writes this rank's shard
 /// (part) of a tensor; its `shard.base` becomes the position of the shard's first element in the
 /// whole tensor. `accept(operand, slice)` is called for each operand, and throws base::Error if the
@@ -82,7 +72,11 @@ template <class Op, class Accept>
 [[nodiscard]] Arguments<Op> arguments_of(const Resolver& resolver, const Op& op,
                                          const Accept& accept) {
   if (const auto mistake = program::mistake(op)) throw base::Error(*mistake);
-  require_complete(op);
+  program::for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
+    if (!operand.is_missing(op)) return;
+    throw base::Error(
+        fmt::format("{} op: {} has no buffer", program::name(program::kind_of(op)), operand.name));
+  });
   Arguments<Op> call;
   call.op = op;
   std::vector<TypedOperand> typed;

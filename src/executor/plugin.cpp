@@ -45,18 +45,16 @@ PluginSearch open_file(const fs::path& file) {
                     "was built with this program",
                     file.string()));
   }
-  if (core_fingerprint() != table->fingerprint) {
+  if (std::string_view{interface_fingerprint} != table->fingerprint) {
     return refused(fmt::format(
         "the CUDA plugin {} is of another build ({}) than this program ({}): install both from one "
         "build",
-        file.string(), table->fingerprint, core_fingerprint()));
+        file.string(), table->fingerprint, interface_fingerprint));
   }
   return {.table = table, .problem = {}};
 }
 
 }  // namespace
-
-std::string_view core_fingerprint() { return interface_fingerprint; }
 
 PluginSearch open_plugin(std::string_view file_name, const std::vector<fs::path>& folders) {
   std::vector<std::string> looked_in;

@@ -35,8 +35,9 @@ struct CudaOptions {
 };
 
 /// The functions that a plugin provides to the program that loads it, here called the core.
-/// `fingerprint` is the text that core_fingerprint() returned in the plugin's build. It must stay
-/// the first member, since the core compares it before it uses any other member.
+/// `fingerprint` is a text computed from the version and from every header that core and plugin
+/// share, which is the same in both if they come from one build. It must stay the first member,
+/// since the core compares it before it uses any other member.
 struct PluginTable {
   const char* fingerprint;
   /// Returns one sentence with the reason why this machine cannot play programs on the device, and
@@ -49,10 +50,6 @@ struct PluginTable {
 /// The name of the only symbol that a plugin exports: `extern "C" const PluginTable*
 /// isoscale_plugin()`.
 inline constexpr const char* plugin_entry = "isoscale_plugin";
-
-/// Returns a text computed from the version and from every header that core and plugin share. It is
-/// the same in both if they come from one build.
-[[nodiscard]] std::string_view core_fingerprint();
 
 /// The table of a loaded plugin, or the reason why there is none. A plugin is never unloaded, since
 /// objects of its types may exist until the process ends.

@@ -12,7 +12,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "comm/errors.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"
@@ -280,13 +279,13 @@ std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
   return text;
 }
 
-void dry_run(const settings::RunConfig& config, const comm::Environment& environment,
-             const comm::Communicator& world, const Services& services) {
+void dry_run(const settings::RunConfig& config, const comm::Communicator& world,
+             const Services& services) {
   if (!config.on.empty()) {
     on_root(world, [&] { dry_run_on(config.on, "", config, world.size(), services); });
     return;
   }
-  const executor::Description device = planned_device(config, environment, world);
+  const executor::Description device = planned_device(config, world);
   const plan::Site here = plan::make_site(world, device, plan::gather_facts(world));
   on_root(world, [&] { dry_run_here(config, here, world.size(), services); });
 }

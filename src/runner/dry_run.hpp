@@ -67,7 +67,7 @@ void price(const PricedMachine& machine, const settings::RunConfig& config, plan
 
 /// Collective over the world: prints the plan. Nothing is measured, so the device of the plan need
 /// not exist.
-void dry_run(const settings::RunConfig& config, const comm::Environment& environment,
-             const comm::Communicator& world, const Services& services);
+void dry_run(const settings::RunConfig& config, const comm::Communicator& world,
+             const Services& services);
 
 }  // namespace isoscale::runner

@@ -6,16 +6,12 @@
 
 #include <algorithm>
 #include <new>
-#include <type_traits>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
-#include "comm/errors.hpp"
 #include "results/records/counted_steps.hpp"
-#include "statistics/estimate.hpp"
-#include "statistics/sample_flags.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -102,8 +98,7 @@ base::ExitCode Launch::measure() {
 base::ExitCode Launch::exit_code() const {
   const bool is_moved = file_ && !file_->moved().empty();
   const bool is_whole = failed_ == 0 && left_hung_.empty() && !is_moved;  // valid on rank 0 only
-  return setting_.world.broadcast(std::int64_t{is_whole ? 1 : 0}) == 1 ? base::ExitCode::done
-                                                                       : base::ExitCode::failed;
+  return setting_.world.broadcast(is_whole) ? base::ExitCode::done : base::ExitCode::failed;
 }
 
 /// Locks the run file. While the lock is held, no other thread can record that the current point
@@ -151,11 +146,9 @@ bool Launch::begin_next() {
   ends_soon_ = world.all_max(supervisor.shall_end_soon() ? 1.0 : 0.0) > 0;
   const bool chooses = world.rank() == 0 && !ends_soon_;
   const std::optional<plan::Turn> next = chooses ? schedule_->next(elapsed()) : std::nullopt;
-  plan::Turn turn = next.value_or(plan::Turn{.index = -1});
-  static_assert(std::is_trivially_copyable_v<plan::Turn>);
-  world.broadcast(std::as_writable_bytes(std::span{&turn, 1}));
+  const plan::Turn turn = world.broadcast(next.value_or(plan::Turn{.index = -1}));
   if (turn.index >= 0) {
-    const std::int64_t left = world.broadcast(std::ssize(schedule_->waiting()) - 1 + failed_);
+    const auto left = world.broadcast(std::ssize(schedule_->waiting()) - 1 + failed_);
     supervisor.set_point(turn.index, static_cast<int>(left));
   }
   const auto lock = hold_file();
@@ -165,9 +158,6 @@ bool Launch::begin_next() {
 
 measure::PointContext Launch::context(const plan::Turn& turn) {
   const settings::RunConfig& config = setting_.config;
-  const plan::HalfWidth half_width = [](std::span<const double> samples, double confidence) {
-    return statistics::relative_half_width(samples, confidence);
-  };
   return {.config = config,
           .site = setting_.site,
           .facts = setting_.facts,
@@ -176,10 +166,7 @@ measure::PointContext Launch::context(const plan::Turn& turn) {
           .effort = {.precision = config.precision,
                      .max_time = turn.loop,
                      .overtime = turn.most / turn.loop,
-                     .trace_steps = config.trace_steps,
-                     .half_width = half_width,
-                     .nominal_confidence = statistics::nominal_confidence,
-                     .last_change = statistics::last_change},
+                     .trace_steps = config.trace_steps},
           .progress = *progress_,
           .rank_facts = rank_facts_};
 }

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "comm/errors.hpp"
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "runner/measure/gather_point.hpp"
@@ -340,8 +339,7 @@ PointData run_point(const plan::PlannedPoint& point, const measure::PointContext
   }
   data.ended = base::utc_now();
   // Ranks that neither played the point nor a copy learn the status here.
-  data.status =
-      static_cast<PointStatus>(context.world.broadcast(static_cast<std::int64_t>(data.status), 0));
+  data.status = context.world.broadcast(data.status);
   return data;
 }
 

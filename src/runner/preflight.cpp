@@ -12,7 +12,6 @@
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "comm/errors.hpp"
 #include "executor/host/host.hpp"
 #include "executor/plugin.hpp"
 #include "preflight/collect_facts.hpp"
@@ -31,23 +30,19 @@ using preflight::JobFacts;
 using results::CheckResult;
 
 std::unique_ptr<executor::Executor> make_host(const settings::RunConfig& config,
-                                              const comm::Environment& environment,
                                               const comm::Communicator& world) {
   // Without this error, the executor would silently play all streams on one thread, although the
   // user asked for one thread per stream.
-  if (config.host_streams == settings::HostStreams::threads &&
-      environment.thread_level() < MPI_THREAD_MULTIPLE) {
+  const bool threads_may_talk = comm::threads_may_talk();
+  if (config.host_streams == settings::HostStreams::threads && !threads_may_talk) {
     throw base::UsageError(
         "--host-streams threads: this MPI does not let several threads communicate; leave it out, "
         "or use a build of MPI that gives MPI_THREAD_MULTIPLE");
   }
-  const std::vector<int> nodes = comm::node_of_rank(world);
-  const int mine = nodes[static_cast<std::size_t>(world.rank())];
-  return executor::make_host_executor(
-      {.blas_threads = config.blas_threads,
-       .streams = config.host_streams,
-       .ranks_on_node = static_cast<int>(std::count(nodes.begin(), nodes.end(), mine)),
-       .thread_level = environment.thread_level()});
+  return executor::make_host_executor({.blas_threads = config.blas_threads,
+                                       .streams = config.host_streams,
+                                       .ranks_on_node = world.split_node().size(),
+                                       .threads_may_talk = threads_may_talk});
 }
 
 /// Collective: returns the GEMM algorithms that an earlier run chose, from the file that the user
@@ -184,11 +179,9 @@ std::string recorded(JobFacts job) {
 
 }  // namespace
 
-ChosenExecutor choose_executor(const settings::RunConfig& config,
-                               const comm::Environment& environment,
-                               const comm::Communicator& world) {
+ChosenExecutor choose_executor(const settings::RunConfig& config, const comm::Communicator& world) {
   if (config.device == settings::Device::host) {
-    return {.executor = make_host(config, environment, world), .reason = {}};
+    return {.executor = make_host(config, world), .reason = {}};
   }
   const auto [search, vote] = look_for_gpus(world);
   const bool is_automatic = config.device == settings::Device::automatic;
@@ -206,8 +199,7 @@ ChosenExecutor choose_executor(const settings::RunConfig& config,
   if (const std::string given = settings::gpu_options_given(config); !given.empty()) {
     throw base::usage_error("{} is about GPUs, and there is none to use: {}", given, vote.why);
   }
-  return {.executor = make_host(config, environment, world),
-          .reason = fmt::format("no GPU: {}", vote.why)};
+  return {.executor = make_host(config, world), .reason = fmt::format("no GPU: {}", vote.why)};
 }
 
 executor::Description unseen_gpus() {
@@ -223,12 +215,11 @@ executor::Description unseen_gpus() {
 }
 
 executor::Description planned_device(const settings::RunConfig& config,
-                                     const comm::Environment& environment,
                                      const comm::Communicator& world) {
   if (config.device == settings::Device::cuda && !look_for_gpus(world).usable.ok) {
     return unseen_gpus();
   }
-  return choose_executor(config, environment, world).executor->describe();
+  return choose_executor(config, world).executor->describe();
 }
 
 results::PreflightData preflight(const PreflightWish& wish, const comm::Communicator& world) {
@@ -279,14 +270,12 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
   });
 }
 
-results::PreflightData check(const settings::RunConfig& config,
-                             const comm::Environment& environment,
-                             const comm::Communicator& world) {
+results::PreflightData check(const settings::RunConfig& config, const comm::Communicator& world) {
   const std::vector<machine::MachineFacts> facts = plan::gather_facts(world);
   ChosenExecutor chosen;
   std::optional<std::string> problem;
   try {
-    chosen = choose_executor(config, environment, world);
+    chosen = choose_executor(config, world);
   } catch (const base::UsageError& error) {
     problem = error.what();
   }

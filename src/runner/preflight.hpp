@@ -29,7 +29,6 @@ struct ChosenExecutor {
 /// base::UsageError on all ranks if the user named a device that cannot be used: no other device is
 /// used silently. Also throws if options or injections were given that do not fit the device.
 [[nodiscard]] ChosenExecutor choose_executor(const settings::RunConfig& config,
-                                             const comm::Environment& environment,
                                              const comm::Communicator& world);
 
 /// Returns the description of GPUs of which nothing is known. It says that all element types work.
@@ -39,7 +38,6 @@ struct ChosenExecutor {
 /// that choose_executor() would choose, except that --device cuda is possible without GPUs; the
 /// plan is then made for unseen_gpus().
 [[nodiscard]] executor::Description planned_device(const settings::RunConfig& config,
-                                                   const comm::Environment& environment,
                                                    const comm::Communicator& world);
 
 /// The input of preflight(). `executor` is that of the chosen device. If the device cannot be used,
@@ -68,7 +66,6 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
 /// Carries out `isoscale check`: preflight for the device that `config` asks for, and nothing else.
 /// If this device cannot be used, a result with the verdict stop says so. Throws like preflight().
 [[nodiscard]] results::PreflightData check(const settings::RunConfig& config,
-                                           const comm::Environment& environment,
                                            const comm::Communicator& world);
 
 }  // namespace isoscale::runner

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "comm/errors.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "results/hdf5/run_files.hpp"
@@ -85,7 +84,7 @@ bool Launch::opened() {
     }
     if (is_open) warn_of_time_limit();
   });
-  return setting_.world.broadcast(std::int64_t{is_open ? 1 : 0}) == 1;
+  return setting_.world.broadcast(is_open);
 }
 
 void Launch::create() {
@@ -113,21 +112,21 @@ void Launch::warn_of_time_limit() const {
   if (warning) base::warn(*warning);
 }
 
-base::ExitCode run(const settings::RunConfig& asked, const comm::Environment& environment,
-                   const comm::Communicator& world, const Services& services) {
+base::ExitCode run(const settings::RunConfig& asked, const comm::Communicator& world,
+                   const Services& services) {
   const units::Nanoseconds begin = comm::now();
   if (const auto problem =
           machine::singleton_problem(world.size(), machine::process_environment())) {
     throw base::UsageError(*problem);
   }
   if (asked.mode == settings::Mode::dry_run) {
-    dry_run(asked, environment, world, services);
+    dry_run(asked, world, services);
     return base::ExitCode::done;
   }
   auto [earlier, config] = asked.resume.empty()
                                ? std::pair{std::optional<results::RunData>{}, asked}
                                : read_resumed(asked, world);
-  const auto [executor, reason] = choose_executor(config, environment, world);
+  const auto [executor, reason] = choose_executor(config, world);
   const std::vector<machine::MachineFacts> facts = plan::gather_facts(world);
   const plan::Site site = plan::make_site(world, executor->describe(), facts);
   std::string gpu_work;

@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "results/records/run_data.hpp"
 #include "runner/dry_run.hpp"
 #include "runner/watch/supervisor.hpp"
 #include "settings/run_config.hpp"
@@ -33,8 +32,7 @@ struct Services {
 /// Collective over the world: makes the plan, measures its points, and writes the run file on world
 /// rank 0. With --dry-run it only prints the plan. Throws base::UsageError on every rank if
 /// something is refused before the measurement begins.
-[[nodiscard]] base::ExitCode run(const settings::RunConfig& asked,
-                                 const comm::Environment& environment,
-                                 const comm::Communicator& world, const Services& services);
+[[nodiscard]] base::ExitCode run(const settings::RunConfig& asked, const comm::Communicator& world,
+                                 const Services& services);
 
 }  // namespace isoscale::runner

@@ -74,6 +74,6 @@ int main(int argc, char** argv) {
   using namespace isoscale;  // NOLINT: this is all that the program is
   const comm::Environment environment{&argc, &argv};
   const auto executor = executor::make_host_executor(
-      {.streams = executor::HostStreams::folded, .thread_level = environment.thread_level()});
+      {.streams = executor::HostStreams::folded, .threads_may_talk = comm::threads_may_talk()});
   bench_op(*executor, comm::Communicator::world(), bench::argument(argc, argv, 1, 11));
 }

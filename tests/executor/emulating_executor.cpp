@@ -91,7 +91,7 @@ class EmulatingSession final : public Session {
   void abandon() noexcept override { communicators_.abandon(); }
 
  private:
-  static constexpr host::PrepareOptions host_elements{.folding = host::Folding::folded,
+  static constexpr host::PrepareOptions host_elements{.folding = program::Folding::folded,
                                                       .elements_per_call = max_elements_per_call};
 
   const ArenaPointers& allocate_arenas() {

@@ -44,11 +44,13 @@ inline program::BufferId weights_of(const program::RankProgram& program) {
   return id;
 }
 
-/// An effort that is precise enough as soon as `half_width` is.
+/// An effort that is precise enough as soon as `half_width` is. Other work on the machine does not
+/// lengthen its warm-up.
 inline plan::Effort effort_of(double max_time, std::optional<double> half_width, int trace_steps) {
   return {.max_time = units::Seconds{max_time},
           .trace_steps = trace_steps,
-          .half_width = [half_width](std::span<const double>, double) { return half_width; }};
+          .half_width = [half_width](std::span<const double>, double) { return half_width; },
+          .last_change = [](std::span<const double>, double) { return 0; }};
 }
 
 /// A run of one workload on some ranks.

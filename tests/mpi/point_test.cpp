@@ -58,7 +58,7 @@ class Point : public testing::Test {
     return data;
   }
   /// This rank's number of played steps, by rank, on every rank.
-  [[nodiscard]] std::vector<std::int64_t> steps_by_rank() const {
+  [[nodiscard]] std::vector<int> steps_by_rank() const {
     return world_.all_gather(executor_.observed.steps);
   }
 

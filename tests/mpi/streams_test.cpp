@@ -39,7 +39,7 @@ TEST(HostStreams, FoldedSpansFollowProgramOrderAndBeginWhenTheirOpsDo) {
 
 TEST(HostStreams, FoldWithoutThreadsInMpiOrTwoCores) {
   const Layers layers;
-  const HostOptions serial{.streams = HostStreams::threads, .thread_level = MPI_THREAD_SERIALIZED};
+  const HostOptions serial{.streams = HostStreams::threads, .threads_may_talk = false};
   for (const auto& [options, why] :
        {std::pair{serial, "MPI"}, std::pair{HostOptions{.ranks_on_node = 100'000}, "two cores"}}) {
     const auto session = Point{options}.prepare(layers.sketch);

@@ -7,8 +7,6 @@
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/step_loop.hpp"
 #include "series.hpp"
-#include "statistics/estimate.hpp"
-#include "statistics/sample_flags.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::runner {
@@ -75,13 +73,7 @@ TEST(Estimate, DependsOnDeviceTypeAndThreads) {
 double played(double step, const settings::RunConfig& config) {
   const plan::Effort effort{.precision = config.precision,
                             .max_time = config.max_time,
-                            .trace_steps = config.trace_steps,
-                            .half_width =
-                                [](std::span<const double> samples, double confidence) {
-                                  return statistics::relative_half_width(samples, confidence);
-                                },
-                            .nominal_confidence = statistics::nominal_confidence,
-                            .last_change = statistics::last_change};
+                            .trace_steps = config.trace_steps};
   constexpr int launches = 10;
   double elapsed = 0;
   for (std::uint64_t launch = 0; launch < launches; ++launch) {

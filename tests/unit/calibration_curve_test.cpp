@@ -8,8 +8,8 @@ namespace {
 
 constexpr double gib = 1024 * mib;
 
-std::vector<calibration::SizeTime> published() {
-  std::vector<calibration::SizeTime> curve;
+std::vector<results::CurveSample> published() {
+  std::vector<results::CurveSample> curve;
   for (const auto& [bytes, microseconds] : eight_h100) {
     curve.push_back({bytes, microseconds * 1e-6});
   }
@@ -17,11 +17,11 @@ std::vector<calibration::SizeTime> published() {
 }
 
 /// 8 B to 1 GiB by `factor`: latency + bytes / bandwidth, with normal relative noise.
-std::vector<calibration::SizeTime> synthetic(double latency, double bandwidth, double noise,
-                                             unsigned seed, double factor = 2) {
+std::vector<results::CurveSample> synthetic(double latency, double bandwidth, double noise,
+                                            unsigned seed, double factor = 2) {
   std::mt19937 random{seed};
   std::normal_distribution<double> normal{1, noise > 0 ? noise : 1};
-  std::vector<calibration::SizeTime> curve;
+  std::vector<results::CurveSample> curve;
   for (double bytes = 8; bytes <= gib; bytes *= factor) {
     const double time = latency + bytes / bandwidth;
     curve.push_back({bytes, noise > 0 ? time * normal(random) : time});
@@ -84,10 +84,10 @@ TEST(CalibrationCurve, NeverFallsAndGoesOnBeyondItsSizes) {
 
 /// Fits the curve without each interior size in turn: how often the size lies in the interval that
 /// is stated for it.
-int held_out_within(const std::vector<calibration::SizeTime>& sizes) {
+int held_out_within(const std::vector<results::CurveSample>& sizes) {
   int within = 0;
   for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {
-    std::vector<calibration::SizeTime> rest = sizes;
+    std::vector<results::CurveSample> rest = sizes;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
     const auto curve = calibration::fit_curve(rest);
     const double ratio = *calibration::predict(curve, sizes[at].bytes) / sizes[at].time;
@@ -111,7 +111,7 @@ TEST(CalibrationCurve, FollowsWhereOnePairOfLatencyAndBandwidthDoesNot) {
   // The pair that fits the ends of the published curve: 16.9 us and 274.3 GB/s.
   const auto curve = calibration::fit_curve(published());
   double worst_of_pair = 0, worst_of_curve = 0;
-  for (const calibration::SizeTime& at : published()) {
+  for (const results::CurveSample& at : published()) {
     worst_of_pair = std::max(worst_of_pair, 1 - (16.9e-6 + at.bytes / 274.3e9) / at.time);
     const double off = std::abs(*calibration::predict(curve, at.bytes) / at.time - 1);
     worst_of_curve = std::max(worst_of_curve, off);
@@ -132,7 +132,7 @@ TEST(CalibrationCurve, IsStraightInTimeOverSizeWhereThatIsClearlyBetter) {
   EXPECT_LT(coarse.error.value(), 1e-9);
   EXPECT_NEAR(*calibration::predict(coarse, 100e3), 10e-6 + 100e3 / 5e9, 1e-12);
   // A power law is straight in logarithms.
-  std::vector<calibration::SizeTime> power;
+  std::vector<results::CurveSample> power;
   for (double bytes = 8; bytes <= gib; bytes *= 8) power.push_back({bytes, std::sqrt(bytes)});
   EXPECT_EQ(calibration::fit_curve(power).form, "log");
   EXPECT_NEAR(*calibration::predict(calibration::fit_curve(power), 1e6), 1e3, 1e-6);
@@ -154,8 +154,8 @@ TEST(CalibrationCurve, SaysWhatItsSamplesDoNotShow) {
   EXPECT_NEAR(two.bandwidth->value / (mib / 100e-6), 1, 1e-4);
   EXPECT_FALSE(two.error || two.latency->lower);
 
-  std::vector<calibration::SizeTime> small_only, large_only;
-  for (const calibration::SizeTime& at : synthetic(10e-6, 100e9, 0, 1)) {
+  std::vector<results::CurveSample> small_only, large_only;
+  for (const results::CurveSample& at : synthetic(10e-6, 100e9, 0, 1)) {
     (at.bytes <= 64 * kib ? small_only : large_only).push_back(at);
   }
   EXPECT_TRUE(calibration::fit_curve(small_only).latency);

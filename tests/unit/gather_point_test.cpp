@@ -51,12 +51,12 @@ TEST(OpSums, AddSpansUpByTheClassesOfTheirPayloads) {
   };
   const std::array spans{span(0, 0, 100), span(1, 50, 300), span(2, 100, 110), span(3, 110, 117),
                          span(4, 200, 205)};
-  const measure::StepSums sums = measure::sum_up(7, spans, measure::op_classes(program));
+  const measure::StepSums sums = measure::sum_up(7, spans, program);
   EXPECT_EQ(sums.step, 7U);
-  EXPECT_DOUBLE_EQ(sums.gemm, 105e-9);
-  EXPECT_DOUBLE_EQ(sums.communication, 250e-9);
-  EXPECT_DOUBLE_EQ(sums.copies, 10e-9);
-  EXPECT_DOUBLE_EQ(sums.other_compute, 7e-9);
+  EXPECT_EQ(sums.gemm, units::Nanoseconds{105});
+  EXPECT_EQ(sums.communication, units::Nanoseconds{250});
+  EXPECT_EQ(sums.copies, units::Nanoseconds{10});
+  EXPECT_EQ(sums.other_compute, units::Nanoseconds{7});
 }
 
 /// Two nodes of two ranks each, two CPUs a rank.

@@ -16,6 +16,8 @@ std::optional<double> half_width(std::span<const double> samples, double confide
   return statistics::relative_half_width(samples, confidence);
 }
 
+double plain(int /*planned*/, double /*growth*/) { return statistics::plain_confidence; }
+
 TEST(StopRule, PlansItsLooksAndKeepsTheLast) {
   std::vector<double> confidences;
   const plan::HalfWidth never = [&](std::span<const double>, double confidence) {
@@ -50,10 +52,11 @@ TEST(StopRule, IsContentWithThePrecisionAskedFor) {
   const plan::HalfWidth known = [&](std::span<const double>, double) {
     return std::optional{width};
   };
-  plan::StopRule rule{{.precision = 0.01, .first = 6, .most = 6}, known, {}};
+  plan::StopRule rule{{.precision = 0.01, .first = 6, .most = 6}, known, plain};
   EXPECT_EQ(rule.planned(), 3);
   // Time is up before the first look: the last one is the only one, and six samples give 95%.
-  EXPECT_EQ((plan::StopRule{{.precision = 0.01, .first = 18, .most = 17}, known, {}}.planned()), 1);
+  EXPECT_EQ((plan::StopRule{{.precision = 0.01, .first = 18, .most = 17}, known, plain}.planned()),
+            1);
   EXPECT_FALSE(rule.suffices(std::vector<double>(6)));
   EXPECT_EQ(rule.half_width(), 0.02);
   width = 0.01;
@@ -72,7 +75,7 @@ Coverage coverage(double phi, double precision, std::size_t most) {
   const plan::StopRule::Goal ahead{.precision = precision, .first = 12, .most = double(most)};
   // Memoized: the integration is the same for all runs.
   const double confidence = statistics::nominal_confidence(
-      plan::StopRule{ahead, half_width, {}}.planned(), plan::StopRule::growth);
+      plan::StopRule{ahead, half_width, plain}.planned(), plan::StopRule::growth);
   for (int run = 0; run < runs; ++run) {
     samples::Autoregressive series{static_cast<std::uint64_t>(run), phi, 0.03};
     plan::StopRule rule{ahead, half_width, [&](int, double) { return confidence; }};
@@ -144,15 +147,6 @@ TEST(WarmUp, OfAConstantStepTakesHalfASecondButNoMoreThanThreeLongSteps) {
     EXPECT_LE(steps, most) << reason;
     EXPECT_THAT(why, StartsWith(reason));
   }
-}
-
-TEST(WarmUp, IsAsLongAsBeforeWhereNobodyLooksForChanges) {
-  const plan::LastChange nobody;
-  plan::WarmUp rule{units::Seconds{30}, 0.005, nobody};
-  EXPECT_FALSE(rule.over(std::vector<double>(40, 0.01), units::Seconds{0.4}));
-  EXPECT_TRUE(rule.over(std::vector<double>(50, 0.01), units::Seconds{0.5}));
-  EXPECT_FALSE(rule.over(std::vector<double>(2, 1.0), units::Seconds{2}));
-  EXPECT_TRUE(rule.over(std::vector<double>(3, 1.0), units::Seconds{3}));
 }
 
 TEST(BlockPlan, HasBlocksOfFiftyMillisecondsShorterOnesThenFewerPairsWhereTimeIsShort) {

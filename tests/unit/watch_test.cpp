@@ -105,7 +105,10 @@ TEST(Hang, RunsOfRanksHoldAllOfThem) {
     for (int rank = 0; rank < 64; ++rank) {
       if (draw() % 3 != 0) ranks.push_back(rank);
     }
-    EXPECT_EQ(watch::ranks_of(base::ranges_of(ranks)), ranks);
+    watch::RankState state;
+    state.arrivals.push_back({.group = {.ranks = ranks}});
+    const auto read = watch::state_from_json(watch::to_json(state));
+    EXPECT_EQ(read.value().arrivals.at(0).group.ranks, ranks);
   }
 }
 

@@ -41,16 +41,6 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// Returns on every rank the texts of all ranks of its node.
-std::vector<std::string> all_gather(const comm::Communicator& node, const std::string& text) {
-  std::string lines;
-  for (const std::string& line : node.gather(text)) lines += line + '\n';
-  std::istringstream stream{node.broadcast(lines)};
-  std::vector<std::string> result;
-  for (std::string line; std::getline(stream, line);) result.push_back(line);
-  return result;
-}
-
 /// If GPUs are shared, sets environment variables that NCCL reads at its first use. NCCL_HOSTID is
 /// always overwritten; the others keep a value that the user has set.
 void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
@@ -157,7 +147,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   });
   std::vector<std::string> uuids;
   for (const machine::VisibleGpu& gpu : view.visible) uuids.push_back(gpu.uuid);
-  for (const std::string& line : all_gather(node, fmt::format("{}", fmt::join(uuids, " ")))) {
+  for (const std::string& line : node.all_gather(fmt::format("{}", fmt::join(uuids, " ")))) {
     view.seen_by.push_back(words_of(line));
   }
 
@@ -168,7 +158,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   });
   std::vector<machine::GpuUse> uses;
   const std::string mine = fmt::format("{} {}", world.rank(), chosen.gpu.uuid);
-  for (const std::string& line : all_gather(node, mine)) {
+  for (const std::string& line : node.all_gather(mine)) {
     const std::vector<std::string> words = words_of(line);
     uses.push_back({.rank = std::stoi(words.at(0)), .uuid = words.at(1)});
   }

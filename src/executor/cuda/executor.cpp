@@ -225,8 +225,13 @@ class CudaExecutor final : public Executor {
     });
     DeviceBarrier barrier;
     agreed(point, [&] { barrier = DeviceBarrier{set, *communicators}; });
-    choices_.decide(problems, point);
-    say_what_was_chosen_anew(point);
+    const int timed = choices_.decide(problems, point);
+    if (timed > 0 && point.rank() == 0) {
+      base::warn(fmt::format(
+          "{} GEMM shapes are not in the file that --gemm-algorithms names: their algorithms were "
+          "chosen by timing",
+          timed));
+    }
 
     SessionFacts facts;
     // If one rank fails here, all must throw, so that all drop their communicators in the same way.
@@ -284,24 +289,12 @@ class CudaExecutor final : public Executor {
   }
 
  private:
-  void say_what_was_chosen_anew(const comm::Communicator& point) {
-    const int now = choices_.chosen_anew();
-    if (now > said_ && point.rank() == 0) {
-      base::warn(fmt::format(
-          "{} GEMM shapes are not in the file that --gemm-algorithms names: their algorithms were "
-          "chosen by timing",
-          now - said_));
-    }
-    said_ = now;
-  }
-
   CudaOptions options_;
   ChosenGpu chosen_;
   Description description_;
   GemmChoices choices_;
   // A session moves its communicators here when it ends, so this must outlive every session.
   std::unique_ptr<Communicators> kept_;
-  int said_ = 0;
 };
 
 }  // namespace

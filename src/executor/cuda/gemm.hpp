@@ -9,7 +9,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "comm/communicator.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
@@ -112,22 +111,19 @@ class GemmChoices {
   /// Collective over `point`: chooses an algorithm for every problem of its ranks that has none
   /// yet. For each problem, one rank times the algorithms of the library's heuristic on the
   /// problem's own operands (filled with random values) and tells the others. Throws AgreedError if
-  /// a rank has a problem that no algorithm solves.
-  void decide(std::span<const GemmProblem> problems, const comm::Communicator& point);
+  /// a rank has a problem that no algorithm solves. Returns the number of problems that were timed
+  /// because `known` had no choice for them; 0 if `known` was empty.
+  int decide(std::span<const GemmProblem> problems, const comm::Communicator& point);
   /// Returns the choice for a problem that was given to decide().
   [[nodiscard]] const GemmChoice& of(const GemmProblem& problem) const;
 
   [[nodiscard]] cublasLtHandle_t handle() const { return handle_.get(); }
-  /// Returns the number of problems that were timed because `known` had no choice for them; 0 if
-  /// `known` was empty.
-  [[nodiscard]] int chosen_anew() const { return chosen_anew_; }
 
  private:
   CublasLt handle_;
   std::string library_;
   std::map<std::string, GemmChoice, std::less<>> choices_;  ///< by GemmProblem::key()
   bool was_given_any_;
-  int chosen_anew_ = 0;
 };
 
 }  // namespace isoscale::executor::cuda

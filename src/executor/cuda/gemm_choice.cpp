@@ -8,7 +8,6 @@
 #include <array>
 #include <charconv>
 #include <exception>
-#include <iterator>
 #include <limits>
 #include <set>
 #include <span>
@@ -322,7 +321,7 @@ GemmChoices::GemmChoices(std::string library, std::span<const GemmChoice> known)
   }
 }
 
-void GemmChoices::decide(std::span<const GemmProblem> problems, const comm::Communicator& point) {
+int GemmChoices::decide(std::span<const GemmProblem> problems, const comm::Communicator& point) {
   std::map<std::string, const GemmProblem*> open;
   for (const GemmProblem& problem : problems) {
     std::string shape = problem.key(library_);
@@ -342,17 +341,15 @@ void GemmChoices::decide(std::span<const GemmProblem> problems, const comm::Comm
   if (const comm::Vote vote = comm::all_ok(point, trouble); !vote.ok) {
     throw base::AgreedError(vote.why);
   }
-  const auto unpacked = [](const std::string& packed) {
-    return results::unpacked<std::vector<GemmChoice>>(std::as_bytes(std::span{packed}));
-  };
-  std::vector<GemmChoice> all;
-  for (const std::string& packed : point.gather(results::packed(mine))) {
-    std::ranges::move(unpacked(packed), std::back_inserter(all));
+  int timed = 0;
+  for (const std::string& packed : point.all_gather(results::packed(mine))) {
+    const auto bytes = std::as_bytes(std::span{packed});
+    for (GemmChoice& choice : results::unpacked<std::vector<GemmChoice>>(bytes)) {
+      choices_.emplace(choice.shape, std::move(choice));
+      ++timed;
+    }
   }
-  for (GemmChoice& choice : unpacked(point.broadcast(results::packed(all)))) {
-    chosen_anew_ += was_given_any_ ? 1 : 0;
-    choices_.emplace(choice.shape, std::move(choice));
-  }
+  return was_given_any_ ? timed : 0;
 }
 
 const GemmChoice& GemmChoices::of(const GemmProblem& problem) const {

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <span>
 #include <stdexcept>
 #include <thread>
 
@@ -73,7 +72,7 @@ NcclCommunicator NcclCommunicator::world(const comm::Communicator& point, units:
     }
   }
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) throw NcclError(vote.why);
-  point.broadcast(std::as_writable_bytes(std::span{&id, 1}));
+  id = point.broadcast(id);
 
   NcclCommunicator result{"world"};
   result.size_ = point.size();
@@ -169,11 +168,9 @@ void launch(const CollectiveCall& call, cudaStream_t stream) {
   NcclGroup group;
   switch (call.kind) {
     case CollectiveKind::all_reduce:
+    case CollectiveKind::barrier:
       check(ncclAllReduce(d.send, d.receive, d.count, call.type, call.operation, communicator,
                           stream));
-      break;
-    case CollectiveKind::barrier:
-      check(ncclAllReduce(d.send, d.receive, d.count, ncclUint8, ncclSum, communicator, stream));
       break;
     case CollectiveKind::reduce_scatter:
       check(ncclReduceScatter(d.send, d.receive, d.count, call.type, call.operation, communicator,

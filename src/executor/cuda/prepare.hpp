@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -92,8 +91,8 @@ struct Scratch {
 struct PreparedProgram {
   std::vector<PreparedSection> sections;  ///< indexed by program::Section
   Scratch scratch;
-  std::vector<std::unique_ptr<GemmPlan>> plans;  ///< referenced by the GEMMs
-  std::vector<GemmChoice> choices;               ///< the algorithms in use, one for each shape
+  std::map<std::string, GemmPlan> plans;  ///< by GemmChoice::shape; referenced by the GEMMs
+  std::vector<GemmChoice> choices;        ///< the algorithms in use, one for each shape
 
   [[nodiscard]] const PreparedSection& section(program::Section which) const {
     return sections.at(static_cast<std::size_t>(which));

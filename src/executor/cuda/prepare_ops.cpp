@@ -5,7 +5,6 @@
 
 #include <array>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,17 +23,12 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// True if CUDA can copy a matrix by one 2-D copy, which requires rows that do not overlap;
-/// otherwise each row is copied by itself.
-bool has_pitches(const StridedCopy& call) {
-  return call.src_row >= call.row_bytes && call.dst_row >= call.row_bytes;
-}
-
-/// Starts the copy as one 2-D copy per matrix if possible, else as one cudaMemcpyAsync per row.
-/// Source and destination may be in memory of any kind.
+/// Starts the copy as one 2-D copy per matrix if possible, which requires rows that do not overlap,
+/// else as one cudaMemcpyAsync per row. Source and destination may be in memory of any kind.
 void copy(const StridedCopy& call, cudaStream_t stream) {
   if (call.row_bytes == 0) return;
-  const bool by_matrix = call.rows > 1 && has_pitches(call);
+  const bool by_matrix =
+      call.rows > 1 && call.src_row >= call.row_bytes && call.dst_row >= call.row_bytes;
   for (std::size_t b = 0; b < call.batch; ++b) {
     const std::byte* const src = call.src + b * call.src_batch;
     std::byte* const dst = call.dst + b * call.dst_batch;
@@ -176,11 +170,7 @@ class Preparer {
     return result;
   }
 
-  std::vector<std::unique_ptr<GemmPlan>> take_plans() {
-    std::vector<std::unique_ptr<GemmPlan>> plans;
-    for (auto& [shape, plan] : plans_) plans.push_back(std::move(plan));
-    return plans;
-  }
+  std::map<std::string, GemmPlan> take_plans() { return std::move(plans_); }
   [[nodiscard]] std::vector<GemmChoice> choices_in_use() const {
     std::vector<GemmChoice> choices;
     for (const auto& [shape, choice] : in_use_) {
@@ -209,14 +199,12 @@ class Preparer {
     const GemmProblem problem = gemm_problem(resolver_, gemm);
     const GemmChoice& choice = choices_.of(problem);
     in_use_.emplace(choice.shape, &choice);
-    std::unique_ptr<GemmPlan>& plan = plans_[choice.shape];
     const cublasLtMatmulAlgo_t algorithm = algorithm_of(choice.algorithm);
-    if (!plan) {
-      plan = std::make_unique<GemmPlan>(problem);
-      require_algorithm(choices_.handle(), *plan, algorithm, choice.shape);
-    }
+    const auto [place, is_new] = plans_.try_emplace(choice.shape, problem);
+    const GemmPlan& plan = place->second;
+    if (is_new) require_algorithm(choices_.handle(), plan, algorithm, choice.shape);
     return GemmCall{.library = choices_.handle(),
-                    .plan = plan.get(),
+                    .plan = &plan,
                     .algorithm = algorithm,
                     .problem = problem,
                     .workspace = scratch_.workspaces[stream].get(),
@@ -338,7 +326,7 @@ class Preparer {
   const Puts& puts_;
   const GemmChoices& choices_;
   const Scratch& scratch_;
-  std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by GemmChoice::shape
+  std::map<std::string, GemmPlan> plans_;  // by GemmChoice::shape
   std::map<std::string, const GemmChoice*> in_use_;
   std::set<const std::byte*> advanced_;  // addresses of Adam's powers that an Update has advanced
   std::size_t measured_ = 0;             // number of casts so far with CastScale::amax

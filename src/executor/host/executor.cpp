@@ -57,8 +57,7 @@ class HostSession final : public Session {
           prepare(resolver_, *program, parts_.communicators, parts_.options));
       lanes = std::max(lanes, section.lanes.size());
     }
-    player_.waiting = parts_.waiting;
-    if (lanes > 1) threads_ = std::make_unique<StreamThreads>(lanes, parts_.waiting);
+    threads_.emplace(lanes, parts_.waiting);
   }
   ~HostSession() override {
     threads_.reset();
@@ -80,22 +79,16 @@ class HostSession final : public Session {
       spans_.resize(prepared.op_count);
       spans = spans_;
     }
-    player_.patience = units::to_nanoseconds(what.timeout);
-    if (threads_) threads_->set_patience(player_.patience);
+    threads_->set_patience(units::to_nanoseconds(what.timeout));
     section_.store(what.section, std::memory_order_relaxed);
     playing_.store(true, std::memory_order_relaxed);
     const units::Nanoseconds begin = comm::now();
     try {
       for (std::uint32_t pass = 0; pass < passes; ++pass) {
         plays_.fetch_add(1, std::memory_order_relaxed);
-        if (threads_ && prepared.lanes.size() > 1) {
-          threads_->begin(prepared, spans);
-          threads_->play_lane(0);
-          threads_->end();
-        } else {
-          player_.begun.store(Whereabouts::no_op, std::memory_order_relaxed);
-          for (const PreparedOp& op : prepared.lanes.front()) play_op(op, player_, spans);
-        }
+        threads_->begin(prepared, spans);
+        threads_->play_lane(0);
+        threads_->end();
       }
     } catch (...) {
       failed_ = true;
@@ -119,12 +112,8 @@ class HostSession final : public Session {
     Whereabouts result{.section = section_.load(std::memory_order_relaxed),
                        .plays = plays_.load(std::memory_order_relaxed),
                        .playing = playing_.load(std::memory_order_relaxed)};
-    const auto section = static_cast<std::size_t>(result.section);
-    if (threads_ && sections_.at(section).lanes.size() > 1) {
-      result.begun = threads_->begun();
-    } else {
-      result.begun = {player_.begun.load(std::memory_order_relaxed)};
-    }
+    result.begun = threads_->begun();
+    result.begun.resize(sections_.at(static_cast<std::size_t>(result.section)).lanes.size());
     return result;
   }
 
@@ -133,11 +122,10 @@ class HostSession final : public Session {
   Resolver resolver_;
   std::vector<PreparedSection> sections_;  ///< indexed by program::Section
   std::vector<timeline::Span> spans_;
-  Player player_;  ///< the state of the calling thread while it plays alone
   std::atomic<program::Section> section_{program::Section::step};  ///< the section played last
   std::atomic<std::uint64_t> plays_{0};
   std::atomic<bool> playing_{false};
-  std::unique_ptr<StreamThreads> threads_;  ///< absent if one thread plays all lanes
+  std::optional<StreamThreads> threads_;  ///< for as many lanes as the section with most has
   bool failed_ = false;
 };
 
@@ -220,19 +208,20 @@ class HostExecutor final : public Executor {
     const units::Bytes need = storage_need(program, staging);
     require_memory(need, point);
 
-    SessionParts parts{.communicators = std::move(communicators),
-                       .arenas = {},
-                       .staging = {},
-                       .facts = {.folded = !reason.empty(),
-                                 .folded_reason = reason,
-                                 .blas_threads = blas_threads_,
-                                 .memory = need,
-                                 .host_memory = units::Bytes{program.host_bytes()},
-                                 .communicator_creation = creation},
-                       .options = {.folding = folds ? Folding::folded : Folding::as_streamed,
-                                   .elements_per_call = options_.elements_per_call,
-                                   .faults = options.faults},
-                       .waiting = waiting};
+    SessionParts parts{
+        .communicators = std::move(communicators),
+        .arenas = {},
+        .staging = {},
+        .facts = {.folded = !reason.empty(),
+                  .folded_reason = reason,
+                  .blas_threads = blas_threads_,
+                  .memory = need,
+                  .host_memory = units::Bytes{program.host_bytes()},
+                  .communicator_creation = creation},
+        .options = {.folding = folds ? program::Folding::folded : program::Folding::as_streamed,
+                    .elements_per_call = options_.elements_per_call,
+                    .faults = options.faults},
+        .waiting = waiting};
     on_numa_node(options, [&] {
       for (std::size_t space = 0; space < program::space_count; ++space) {
         parts.arenas[space] = allocate(units::Bytes{program.arena_bytes[space]});
@@ -251,9 +240,7 @@ class HostExecutor final : public Executor {
   [[nodiscard]] std::string reason_to_fold(std::size_t streams) const {
     if (streams <= 1) return {};
     if (options_.streams == HostStreams::folded) return "asked for";
-    if (options_.thread_level < MPI_THREAD_MULTIPLE) {
-      return "MPI does not let several threads communicate";
-    }
+    if (!options_.threads_may_talk) return "MPI does not let several threads communicate";
     constexpr int least_cores = 2;
     if (options_.streams == HostStreams::automatic && description_.cores < least_cores) {
       return "the rank has fewer than two cores";

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <mpi.h>
-
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -28,8 +26,8 @@ struct HostOptions {
   /// The number of ranks on this rank's node. They share the node's CPU quota equally, and also its
   /// cores if they are not bound to cores.
   int ranks_on_node = 1;
-  /// The MPI_THREAD_* level that MPI granted. Below MULTIPLE, one thread plays all streams.
-  int thread_level = MPI_THREAD_MULTIPLE;
+  bool threads_may_talk = true;  ///< see comm::threads_may_talk(); if not, one thread plays all
+                                 ///< streams
   /// The most elements in one MPI call; tests lower it.
   std::uint64_t elements_per_call = max_elements_per_call;
 };

@@ -49,6 +49,7 @@ void StreamThreads::begin(const PreparedSection& section, Spans spans) {
   for (Worker& worker : workers_) {
     worker.player.begun.store(Whereabouts::no_op, std::memory_order_relaxed);
   }
+  if (section.lanes.size() <= 1) return;
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
 }
@@ -56,7 +57,7 @@ void StreamThreads::begin(const PreparedSection& section, Spans spans) {
 void StreamThreads::end() {
   const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);  // no other thread changes it
   // Even after a failure, wait for all threads: none of them may use the section once the play has
-  // ended.
+  // ended. Threads that slept through this play count as having finished the one before it.
   for (std::size_t lane = 1; lane < workers_.size(); ++lane) {
     climb(between_lanes_, nullptr,
           [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });

@@ -115,9 +115,10 @@ class StreamThreads {
   StreamThreads& operator=(const StreamThreads&) = delete;
 
   /// begin() starts a play of the section on all lanes except lane 0, which the caller then plays
-  /// by play_lane(0). end() returns when all lanes have played all their ops. If a lane fails, the
-  /// others stop as soon as they wait outside MPI's blocking calls; end() then throws the error of
-  /// the failed lane with the lowest number.
+  /// by play_lane(0). Threads sleep on if the section has no lane but this one. end() returns when
+  /// all lanes have played all their ops. If a lane fails, the others stop as soon as they wait
+  /// outside MPI's blocking calls; end() then throws the error of the failed lane with the lowest
+  /// number.
   void begin(const PreparedSection& section, Spans spans);
   void play_lane(std::size_t lane);
   void end();

@@ -126,7 +126,7 @@ std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
 
 PreparedSection prepare(const Resolver& resolver, const program::Program& section,
                         const Communicators& communicators, const PrepareOptions& options) {
-  const bool folds = options.folding == Folding::folded;
+  const bool folds = options.folding == program::Folding::folded;
   PreparedSection result;
   SectionPreparer preparer{resolver, communicators, options, result.reductions};
   OpSlower slower{options.faults, resolver.mesh(), resolver.rank()};

@@ -13,6 +13,7 @@
 #include "executor/host/compute_ops.hpp"
 #include "executor/host/host.hpp"
 #include "executor/resolver.hpp"
+#include "program/match_table.hpp"
 #include "program/program.hpp"
 
 /// Prepares the ops of a section for the host: looks up the memory addresses and MPI objects that
@@ -47,10 +48,8 @@ struct PreparedSection {
   }
 };
 
-enum class Folding : std::uint8_t { folded, as_streamed };
-
 struct PrepareOptions {
-  Folding folding = Folding::folded;
+  program::Folding folding = program::Folding::folded;
   std::uint64_t elements_per_call = 0;  ///< most elements in one MPI call
   program::Faults faults{};
   /// Memory for copies that MPI needs, by stream; see staging_bytes().

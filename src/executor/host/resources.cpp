@@ -27,8 +27,7 @@ std::string kernel_warning(std::string_view core, Vectors vectors) {
   if (vectors == Vectors::unknown || std::ranges::find(old, core) == old.end()) return {};
   return fmt::format(
       "OpenBLAS does not know this CPU and multiplies with its {} kernels, several times slower "
-      "than "
-      "the CPU can: set OPENBLAS_CORETYPE={}, or use a newer OpenBLAS",
+      "than the CPU can: set OPENBLAS_CORETYPE={}, or use a newer OpenBLAS",
       core, vectors == Vectors::avx512 ? "SkylakeX" : "Haswell");
 }
 
@@ -57,8 +56,7 @@ namespace {
   const auto left = machine::memory_available(machine::read_file);
   throw base::Error(
       fmt::format("cannot allocate {} of memory for this rank ({}); {} free on its node: use a "
-                  "smaller model or "
-                  "batch, or fewer ranks per node",
+                  "smaller model or batch, or fewer ranks per node",
                   units::format(bytes), std::generic_category().message(code),
                   left ? units::format(*left) : "unknown"));
 }

@@ -16,23 +16,14 @@ namespace {
 
 using mesh::Axis;
 
-/// The part of the mesh whose spans are kept. If the entry of an axis is n, ranks with the
+/// Returns the part of the mesh whose spans are kept. If the extent of an axis is n, ranks with the
 /// coordinates 0 to n - 1 along this axis belong to the part.
-using Extents = std::array<int, mesh::axis_count>;
-
-int& extent(Extents& extents, Axis axis) { return extents[static_cast<std::size_t>(axis)]; }
-
-Extents kept(const mesh::Shape& shape, int most) {
-  Extents extents{};
-  for (const Axis axis : mesh::all_axes) extent(extents, axis) = shape[axis];
-  int size = shape.size();
+mesh::Shape kept(mesh::Shape shape, int most) {
   for (const Axis axis : {Axis::dp, Axis::ep, Axis::cp, Axis::tp, Axis::pp}) {
-    int& mine = extent(extents, axis);
-    const int others = size / mine;
-    mine = std::clamp(most / others, 1, mine);
-    size = others * mine;
+    const int others = shape.size() / shape[axis];
+    shape[axis] = std::clamp(most / others, 1, shape[axis]);
   }
-  return extents;
+  return shape;
 }
 
 void collect_step_times(const comm::Communicator& point, const Record& record,
@@ -80,10 +71,10 @@ void collect_op_sums(const comm::Communicator& point, const Record& record,
     sums.step = record.op_sums[row].step;
     for (const std::vector<StepSums>& part : parts) {
       const StepSums& of_rank = part.at(row);
-      sums.gemm.push_back(of_rank.gemm);
-      sums.other_compute.push_back(of_rank.other_compute);
-      sums.copies.push_back(of_rank.copies);
-      sums.communication.push_back(of_rank.communication);
+      sums.gemm.push_back(units::to_seconds(of_rank.gemm).value());
+      sums.other_compute.push_back(units::to_seconds(of_rank.other_compute).value());
+      sums.copies.push_back(units::to_seconds(of_rank.copies).value());
+      sums.communication.push_back(units::to_seconds(of_rank.communication).value());
     }
   }
 }
@@ -142,12 +133,12 @@ machine::NvmlLibrary nvml_for(const SamplingDuty& duty) {
 }  // namespace
 
 std::vector<int> traced_ranks(const mesh::Shape& shape, int most) {
-  Extents extents = kept(shape, most);
+  const mesh::Shape part = kept(shape, most);
   std::vector<int> ranks;
   for (int rank = 0; rank < shape.size(); ++rank) {
     const mesh::Coordinates at = mesh::coordinates(shape, rank);
-    const bool is_kept = std::ranges::all_of(
-        mesh::all_axes, [&](Axis axis) { return at[axis] < extent(extents, axis); });
+    const bool is_kept =
+        std::ranges::all_of(mesh::all_axes, [&](Axis axis) { return at[axis] < part[axis]; });
     if (is_kept) ranks.push_back(rank);
   }
   return ranks;

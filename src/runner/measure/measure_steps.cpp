@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "runner/measure/measure_steps.hpp"
 
-#include <array>
 #include <stdexcept>
 
 #include "program/added_sections.hpp"
@@ -11,11 +10,12 @@
 namespace isoscale::runner::measure {
 namespace {
 
-OpClass class_of(program::OpKind kind) {
-  if (kind == program::OpKind::gemm) return OpClass::gemm;
-  if (program::communicates(kind)) return OpClass::communication;
-  if (kind == program::OpKind::copy || kind == program::OpKind::advise) return OpClass::copies;
-  return OpClass::other_compute;
+/// Returns the sum to which the duration of an op is added.
+units::Nanoseconds& sum_for(program::OpKind kind, StepSums& sums) {
+  if (kind == program::OpKind::gemm) return sums.gemm;
+  if (program::communicates(kind)) return sums.communication;
+  if (kind == program::OpKind::copy || kind == program::OpKind::advise) return sums.copies;
+  return sums.other_compute;
 }
 
 // Each traced block adds the traces of its last steps to the record, of at least this many.
@@ -35,35 +35,18 @@ void add_trace(std::uint32_t number, const executor::PlayTime& time,
 
 }  // namespace
 
-std::vector<OpClass> op_classes(const program::Program& program) {
-  std::vector<OpClass> classes;
-  classes.reserve(program.ops.size());
-  for (const program::Op& op : program.ops) {
-    classes.push_back(class_of(program::kind_of(op.payload)));
-  }
-  return classes;
-}
-
 StepSums sum_up(std::uint32_t step, std::span<const timeline::Span> spans,
-                std::span<const OpClass> classes) {
-  std::array<units::Nanoseconds, 4> sums{};
+                const program::Program& program) {
+  StepSums sums{.step = step};
   for (const timeline::Span& span : spans) {
-    sums[static_cast<std::size_t>(classes[span.op])] += span.end - span.start;
+    sum_for(program::kind_of(program.ops[span.op].payload), sums) += span.end - span.start;
   }
-  const auto seconds = [&](OpClass which) {
-    return units::to_seconds(sums[static_cast<std::size_t>(which)]).value();
-  };
-  return {.step = step,
-          .gemm = seconds(OpClass::gemm),
-          .other_compute = seconds(OpClass::other_compute),
-          .copies = seconds(OpClass::copies),
-          .communication = seconds(OpClass::communication)};
+  return sums;
 }
 
 Record measure(executor::Session& session, const program::Program& step,
                const comm::Communicator& active, Share share, const plan::Effort& effort,
                const OnBlock& on_block) {
-  const std::vector<OpClass> classes = op_classes(step);
   const auto most_traces = static_cast<std::size_t>(effort.trace_steps);
   const std::size_t kept =
       std::max(least_kept, (most_traces + plan::least_pairs - 1) / plan::least_pairs);
@@ -87,7 +70,7 @@ Record measure(executor::Session& session, const program::Program& step,
       record.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);
       if (!is_traced || i == 0) continue;
       const auto number = static_cast<std::uint32_t>(record.step_times.size() + i);
-      record.op_sums.push_back(sum_up(number, session.spans(), classes));
+      record.op_sums.push_back(sum_up(number, session.spans(), step));
       if (i + kept >= block.steps) add_trace(number, time, session.spans(), most_traces, record);
     }
     thin_to(record.op_sums, most_op_sums);

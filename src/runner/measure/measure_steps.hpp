@@ -22,24 +22,16 @@
 /// records all steps, then plays the step without communication.
 namespace isoscale::runner::measure {
 
-/// Kinds of ops whose times are added up separately.
-enum class OpClass : std::uint8_t { gemm, other_compute, copies, communication };
-
-/// Returns the OpClass of each op of a program, in the order of ops.
-[[nodiscard]] std::vector<OpClass> op_classes(const program::Program& program);
-
-/// The seconds that the ops of each OpClass took in one traced step on one rank. Ops on different
+/// The times that the ops of each class took in one traced step on one rank. Ops on different
 /// streams overlap, so the sum over all classes may exceed the step's time.
 struct StepSums {
   std::uint32_t step = 0;  ///< number of the step among all steps of the point, from 0
-  double gemm = 0, other_compute = 0, copies = 0, communication = 0;
-  bool operator==(const StepSums&) const = default;
+  units::Nanoseconds gemm{}, other_compute{}, copies{}, communication{};
 };
 
-/// Adds up the durations of a step's ops by OpClass. `spans` has the ops' times, and `classes` the
-/// class of each op of the program.
+/// Adds up the durations of the ops of a step. `spans` has their times, and `program` the ops.
 [[nodiscard]] StepSums sum_up(std::uint32_t step, std::span<const timeline::Span> spans,
-                              std::span<const OpClass> classes);
+                              const program::Program& program);
 
 /// A function that is called on every rank after each block of steps that follows warm-up.
 using OnBlock = std::function<void(const plan::StepLoop& loop)>;

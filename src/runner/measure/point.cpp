@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "comm/errors.hpp"
-
 namespace isoscale::runner::measure {
 
 std::string PointContext::gpu_uuid() const {

@@ -61,14 +61,14 @@ std::vector<mesh::AxisSet> all_shared_axes(const program::ProgramSet& set) {
 }
 
 /// Returns a single number that depends on all sums, so that comparing it compares all of them.
-std::int64_t digest_of(std::span<const Sum> sums) {
+std::uint64_t digest_of(std::span<const Sum> sums) {
   std::uint64_t digest = 0;
   for (const Sum& sum : sums) digest = program::checksum_term(sum.bits, digest + sum.not_finite);
-  return static_cast<std::int64_t>(digest);
+  return digest;
 }
 
-bool all_equal(const std::vector<std::int64_t>& values) {
-  return std::ranges::all_of(values, [&](std::int64_t value) { return value == values[0]; });
+bool all_equal(const std::vector<std::uint64_t>& values) {
+  return std::ranges::all_of(values, [&](std::uint64_t value) { return value == values[0]; });
 }
 
 /// Collective over `members`: returns the index of the first checksum in which members differ;
@@ -90,8 +90,8 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
 
 /// Returns a clause that names the ranks whose value differs from that of the majority, or all
 /// ranks if there is no majority. `values[i]` is the value of rank `ranks[i]` of the launch.
-std::string holders_text(const std::vector<std::int64_t>& values, std::vector<int> ranks) {
-  std::map<std::int64_t, std::vector<int>> holders;
+std::string holders_text(const std::vector<std::uint64_t>& values, std::vector<int> ranks) {
+  std::map<std::uint64_t, std::vector<int>> holders;
   for (std::size_t i = 0; i < values.size(); ++i) holders[values[i]].push_back(ranks[i]);
   for (auto& [value, held_by] : holders) std::ranges::sort(held_by);
   std::ranges::sort(ranks);
@@ -227,12 +227,13 @@ class ReplayComparison {
     if (reference_.empty()) reference_ = sums;
     const std::int64_t first = first_difference(reference_, sums);
     const std::vector<std::int64_t> of_rank = point_.all_gather(first);
-    if (std::ranges::all_of(of_rank, [](std::int64_t op) { return op == alike; })) {
+    if (all_alike(of_rank)) {
       is_confirmed_ = is_confirmed_ || is_compared_;
       is_compared_ = true;
       return std::nullopt;
     }
-    if (!is_confirmed_ && !other_.empty() && agrees_with_other(sums)) {
+    const bool may_agree = !is_confirmed_ && !other_.empty();
+    if (may_agree && all_alike(point_.all_gather(first_difference(other_, sums)))) {
       reference_ = std::exchange(other_, {});
       is_confirmed_ = true;
       return std::nullopt;  // the earlier reference was wrong and has been reported
@@ -250,8 +251,7 @@ class ReplayComparison {
     return at == std::ssize(a) ? alike : places_.of[static_cast<std::size_t>(at)];
   }
 
-  [[nodiscard]] bool agrees_with_other(const std::vector<Sum>& sums) const {
-    const std::vector<std::int64_t> of_rank = point_.all_gather(first_difference(other_, sums));
+  static bool all_alike(const std::vector<std::int64_t>& of_rank) {
     return std::ranges::all_of(of_rank, [](std::int64_t op) { return op == alike; });
   }
 
@@ -352,7 +352,7 @@ std::string StepCheck::unlike_members(const std::vector<Sum>& sums,
     for (const std::size_t i : shared) mine.push_back(sums[i]);
     const std::optional<std::size_t> unlike = first_unlike(mine, members);
     if (!unlike) continue;
-    const auto held = members.all_gather(static_cast<std::int64_t>(mine[*unlike].bits));
+    const auto held = members.all_gather(mine[*unlike].bits);
     const program::Outline outline = program::outline(program, program::Section::step, set_.mesh);
     if (!problem.empty()) continue;
     problem =
@@ -401,10 +401,10 @@ void StepCheck::weights(executor::Session& session, const comm::Communicator& po
                    ? ""
                    : not_finite(session, point.rank(),
                                 summed[static_cast<std::size_t>(bad - sums.begin())]));
-  const std::vector<std::int64_t> of_rank = point.all_gather(digest_of(sums));
+  const std::vector<std::uint64_t> of_rank = point.all_gather(digest_of(sums));
   const mesh::AxisSet axes = replica_axes(set_.of(point.rank()));
   const std::vector<int> replicas = mesh::group_members(set_.mesh, point.rank(), axes);
-  std::vector<std::int64_t> held;
+  std::vector<std::uint64_t> held;
   for (const int replica : replicas) held.push_back(of_rank[static_cast<std::size_t>(replica)]);
   found(point, all_equal(held) ? ""
                                : fmt::format("after a step the weights of replicas differ: {}",
@@ -479,7 +479,7 @@ SoakResult Soak::run(executor::Session& session, const comm::Communicator& point
     result.time = units::to_seconds(comm::now() - begin);
     on_replay(result);
     const bool is_early = result.replays < least_replays || result.time < end.time;
-    goes_on = point.broadcast(std::int64_t{is_early ? 1 : 0}) != 0 && result.replays < end.replays;
+    goes_on = point.broadcast(is_early) && result.replays < end.replays;
   }
   session.play({.section = replay_.restore});
   return result;

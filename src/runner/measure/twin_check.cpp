@@ -3,7 +3,6 @@
 #include "runner/measure/twin_check.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,12 +14,10 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "comm/errors.hpp"
 #include "executor/host/compute_ops.hpp"
 #include "executor/host/host.hpp"
 #include "program/check.hpp"
 #include "program/operands.hpp"
-#include "results/records/json_object.hpp"
 #include "workloads/stack/options.hpp"
 
 namespace isoscale::runner::measure {
@@ -79,19 +76,15 @@ Tensors reference_tensors(const workloads::Workload& workload, const workloads::
 
 /// Copies rank 0's tensors to all ranks of the point.
 void broadcast(Tensors& tensors, const comm::Communicator& point) {
-  nlohmann::json object = nlohmann::json::object();
-  const results::JsonObject datasets{object};
-  std::string packed;
-  if (point.rank() == 0) {
-    for (const auto& [name, values] : tensors) {
-      datasets.write(name, {values.size()}, std::span{values}, {});
-    }
-    nlohmann::json::to_cbor(object, packed);
+  std::vector<std::string> names;
+  for (const auto& [name, values] : tensors) names.push_back(name);
+  names.resize(point.broadcast(names.size()));
+  for (std::string& name : names) {
+    name = point.broadcast(std::move(name));
+    std::vector<double>& values = tensors[name];
+    values.resize(point.broadcast(values.size()));
+    point.broadcast(std::as_writable_bytes(std::span{values}));
   }
-  packed = point.broadcast(std::move(packed));
-  if (point.rank() == 0) return;
-  object = nlohmann::json::from_cbor(packed);
-  for (const std::string& name : datasets.names()) tensors[name] = datasets.read<double>(name);
 }
 
 /// Collective: returns the name of a tensor of which no rank holds some element; "" if every

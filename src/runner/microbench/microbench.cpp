@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "comm/errors.hpp"
 #include "program/check.hpp"
 #include "runner/measure/gather_point.hpp"
 #include "runner/microbench/benchmark_case.hpp"
@@ -99,12 +98,10 @@ class BenchRun {
   /// of two ranks, the pair is skipped from now on; the function returns true, and the case can be
   /// played again without such pairs. Otherwise the whole case has failed, and it returns false.
   bool take_note(const Case& one, CaseEnd end) {
-    constexpr std::int64_t nobody = -1;
-    const std::int64_t mine = end == CaseEnd::timed_out ? point_.sub_world.rank() : nobody;
-    std::vector<int> waiting;  // ranks that got no answer in time; the same on all ranks
-    for (const std::int64_t rank : point_.active.all_gather(mine)) {
-      if (rank != nobody) waiting.push_back(static_cast<int>(rank));
-    }
+    constexpr int nobody = -1;
+    const int mine = end == CaseEnd::timed_out ? point_.sub_world.rank() : nobody;
+    std::vector<int> waiting = point_.active.all_gather(mine);
+    std::erase(waiting, nobody);  // leaves the ranks that got no answer in time
     bool has_pairs = false;
     for (const workloads::RowSpec& row : rows_of(one)) {
       const bool is_pair = row.number.contains("src") && row.number.contains("dst");

@@ -3,15 +3,12 @@
 #include "runner/microbench/rank_speeds.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <variant>
 
 #include "base/error.hpp"
-#include "comm/errors.hpp"
 #include "program/builder.hpp"
 #include "timeline/timeline.hpp"
 #include "workloads/gemm/gemm.hpp"
@@ -179,15 +176,6 @@ class Sniffer {
 constexpr double measuring_time = 0.3;  // approximate seconds of all plays together
 constexpr int fewest_timed = 5, most_timed = 50;
 
-/// Gathers one number of each rank on all ranks. The numbers are not rounded.
-std::vector<double> all_gather(const comm::Communicator& point, double mine) {
-  std::vector<double> result;
-  for (const std::int64_t bits : point.all_gather(std::bit_cast<std::int64_t>(mine))) {
-    result.push_back(std::bit_cast<double>(bits));
-  }
-  return result;
-}
-
 }  // namespace
 
 std::vector<Partners> sniff_phases(std::span<const int> node_of_rank) {
@@ -297,7 +285,7 @@ std::vector<double> measure_speeds(const program::ProgramSet& set, executor::Exe
   const double median = std::max(units::to_seconds(timeline::median(times)).value(), 1e-9);
   const program::RankProgram& program = set.programs.front();
   const auto& gemm = std::get<program::Gemm>(program.step().ops.front().payload);
-  return all_gather(point, workloads::gemm::shape_of(gemm, program).flop() / median);
+  return point.all_gather(workloads::gemm::shape_of(gemm, program).flop() / median);
 }
 
 }  // namespace isoscale::runner::microbench

@@ -161,15 +161,17 @@ PointTime at_pace(const PointTime& time, double factor, units::Seconds max_time)
 
 units::Seconds loop_time(units::Seconds step, const settings::RunConfig& config) {
   const double spread = units_of_median * assumed_scatter;
-  const Effort effort{.precision = config.precision,
-                      .max_time = config.max_time,
-                      .trace_steps = config.trace_steps,
-                      .half_width =
-                          [&](std::span<const double> samples, double) {
-                            if (samples.size() < least_counted) return std::optional<double>{};
-                            return std::optional{spread / std::sqrt(samples.size())};
-                          },
-                      .last_change = [](std::span<const double>, double) { return 0; }};
+  const Effort effort{
+      .precision = config.precision,
+      .max_time = config.max_time,
+      .trace_steps = config.trace_steps,
+      .half_width =
+          [&](std::span<const double> samples, double) {
+            if (samples.size() < least_counted) return std::optional<double>{};
+            return std::optional{spread / std::sqrt(samples.size())};
+          },
+      .nominal_confidence = [](int, double) { return statistics::plain_confidence; },
+      .last_change = [](std::span<const double>, double) { return 0; }};
   StepLoop loop{effort};
   units::Seconds elapsed{0};
   while (loop.end().empty()) {

@@ -35,31 +35,24 @@ bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
 std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator& world,
                                                        std::optional<units::Bytes> mine,
                                                        std::span<const int> node_of_rank) {
-  constexpr std::int64_t unknown = -1;
-  const std::vector<std::int64_t> all =
-      world.all_gather(mine ? static_cast<std::int64_t>(mine->value()) : unknown);
-  std::map<int, std::int64_t> least;
+  const std::vector<std::optional<units::Bytes>> all = world.all_gather(mine);
+  std::map<int, std::optional<units::Bytes>> least;  // an absent value is less than any other
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const auto [entry, first] = least.try_emplace(node_of_rank[rank], all[rank]);
     if (!first) entry->second = std::min(entry->second, all[rank]);
   }
-  std::vector<std::optional<units::Bytes>> result(least.size());
-  for (const auto& [node, bytes] : least) {
-    if (bytes == unknown) continue;
-    result[static_cast<std::size_t>(node)] = units::Bytes{static_cast<std::uint64_t>(bytes)};
-  }
+  std::vector<std::optional<units::Bytes>> result;
+  for (const auto& [node, bytes] : least) result.push_back(bytes);
   return result;
 }
 
 }  // namespace
 
 std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world) {
-  const std::vector<std::string> texts =
-      world.gather(preflight::facts_text(machine::machine_facts()));
-  const json everywhere = json::parse(world.broadcast(json(texts).dump()));
   std::vector<machine::MachineFacts> facts;
-  for (const json& text : everywhere) {
-    preflight::read_facts(facts.emplace_back(), json::parse(text.get<std::string>()));
+  for (const std::string& text :
+       world.all_gather(preflight::facts_text(machine::machine_facts()))) {
+    preflight::read_facts(facts.emplace_back(), json::parse(text));
   }
   return facts;
 }

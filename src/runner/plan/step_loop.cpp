@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "base/text.hpp"
-#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner::plan {
@@ -64,7 +63,7 @@ StopRule::StopRule(const Goal& goal, HalfWidth half_width, const NominalConfiden
     : precision_(goal.precision),
       half_width_(std::move(half_width)),
       planned_(looks_until(static_cast<double>(goal.first), goal.most)),
-      confidence_(nominal ? nominal(planned_, growth) : statistics::plain_confidence),
+      confidence_(nominal(planned_, growth)),
       next_look_(goal.first) {}
 
 bool StopRule::suffices(std::span<const double> samples) {
@@ -81,7 +80,6 @@ std::optional<std::string> WarmUp::over(std::span<const double> times, units::Se
   if (elapsed.value() < std::min(least_share * max_time_.value(), least_seconds)) {
     return std::nullopt;
   }
-  if (!last_change_) return fmt::format("{} steps; nobody looked for a change", steps);
   if (steps < steps_to_tell) {
     if (share < share_to_tell) return std::nullopt;
     return fmt::format("{}: too few to see a change", base::counted(steps, "step"));

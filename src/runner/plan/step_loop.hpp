@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "results/records/run_data.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/sample_flags.hpp"
 #include "units/quantity.hpp"
 
 /// Decides how many steps of a point are played, into which blocks they are divided, and when they
@@ -42,7 +44,6 @@ class StopRule {
     double most = 6;          ///< number of samples that the available time is expected to give
   };
 
-  /// If `nominal` is empty, the interval of every look has a confidence of 95%.
   StopRule(const Goal& goal, HalfWidth half_width, const NominalConfidence& nominal);
 
   /// Returns the number of samples at which the next look is due.
@@ -86,8 +87,7 @@ using LastChange = std::function<std::size_t(std::span<const double>, double sma
 /// Ranks with the same step times make the same decisions.
 class WarmUp {
  public:
-  /// Changes of level that are smaller than `smallest` (relative) are ignored. If `last_change` is
-  /// empty, nobody looks for changes, and warm-up ends as soon as it has lasted the least time.
+  /// Changes of level that are smaller than `smallest` (relative) are ignored.
   WarmUp(units::Seconds max_time, double smallest, LastChange last_change)
       : max_time_(max_time), smallest_(smallest), last_change_(std::move(last_change)) {}
 
@@ -119,11 +119,12 @@ struct Effort {
   /// As long as there is no interval, the loop may last this many times max_time; at least 1.
   double overtime = longest_overtime;
   int trace_steps = 4;  ///< number of traced steps to keep; 0 = no step is traced
-  /// The statistics of step times by which decisions are made, as pure functions. The last two may
-  /// be empty; see StopRule and WarmUp.
-  HalfWidth half_width;
-  NominalConfidence nominal_confidence{};
-  LastChange last_change{};
+  /// The statistics of step times by which decisions are made, as pure functions.
+  HalfWidth half_width = [](std::span<const double> samples, double confidence) {
+    return statistics::relative_half_width(samples, confidence);
+  };
+  NominalConfidence nominal_confidence = statistics::nominal_confidence;
+  LastChange last_change = statistics::last_change;
 };
 
 enum class Tracing : bool { off, on };

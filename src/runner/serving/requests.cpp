@@ -11,7 +11,6 @@
 #include <type_traits>
 
 #include "base/error.hpp"
-#include "comm/errors.hpp"
 #include "runner/serving/serving.hpp"
 #include "statistics/estimate.hpp"
 #include "units/quantity.hpp"
@@ -42,7 +41,7 @@ struct Message {
   std::uint64_t size = 0;    ///< for Kind::batch: index in ReplicaPart::sizes
   std::uint64_t batch = 0;   ///< number of the batch among those of its replica
   std::uint64_t filled = 0;  ///< number of requests in the batch
-  units::Nanoseconds started{}, first{}, finished{};  ///< times on the leader's clock
+  Played times{};            ///< on the leader's clock
 };
 static_assert(std::is_trivially_copyable_v<Message>);
 
@@ -158,7 +157,7 @@ class Dispatcher {
     policy_.answered(replica, trial_.work[message.request]);
     served_.outcomes[message.request].batch = message.batch;
     served_.outcomes[message.request].filled = message.filled;
-    served_.played[message.request] = {message.started, message.first, message.finished};
+    served_.played[message.request] = message.times;
   }
 
   /// Returns the number of requests that were sent to replicas and are not answered yet.
@@ -272,7 +271,7 @@ class Leader {
       one.kind = Kind::answer;
       one.batch = batches_;
       one.filled = batch.size();
-      one.started = comm::now();
+      one.times.started = comm::now();
     }
     for (int rank = 1; rank < part_.ranks; ++rank) {
       send(part_.replica, rank, follower_box,
@@ -291,9 +290,9 @@ class Leader {
   void answer(std::vector<Message>& batch, std::uint64_t tokens) const {
     const units::Nanoseconds now = comm::now();
     for (Message& one : batch) {
-      if (tokens == 1) one.first = now;
+      if (tokens == 1) one.times.first = now;
       if (one.tokens != tokens) continue;
-      one.finished = now;
+      one.times.finished = now;
       send(part_.point, 0, dispatcher_box, one, patience_);
     }
   }

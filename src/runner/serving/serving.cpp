@@ -6,15 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <span>
 #include <thread>
 
 #include "comm/clock_offset.hpp"
-#include "comm/errors.hpp"
 #include "program/check.hpp"
 #include "results/records/run_data.hpp"
 #include "runner/measure/gather_point.hpp"
@@ -295,7 +292,7 @@ class ServeRun {
     std::optional<RateSearch> search;
     if (!setting_.rate) search.emplace(capacity() / 2);
     while (true) {
-      const double rate = broadcast(next_rate(search));
+      const double rate = point_.sub_world.broadcast(next_rate(search));
       if (rate <= no_rate) return "";
       point_.context.progress.doing(fmt::format("{:.4g} requests/s", rate));
       const Trial trial = trial_at(rate);
@@ -313,10 +310,6 @@ class ServeRun {
         comm::now() - begin_ > units::to_nanoseconds(point_.context.effort.max_time);
     if (is_late && !results_.empty()) return no_rate;
     return search->next().value_or(no_rate);
-  }
-
-  [[nodiscard]] double broadcast(double value) const {
-    return std::bit_cast<double>(point_.sub_world.broadcast(std::bit_cast<std::int64_t>(value)));
   }
 
   /// Collective over the point: runs one trial. The results are stored in `served` on rank 0.

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
@@ -159,26 +158,19 @@ void Progress::doing(std::string_view what) {
   const double now = units::to_seconds(comm::now() - begin_).value();
   if (now - last_line_ < pause) return;
   last_line_ = now;
-  base::warn(
-      fmt::format("point {} of {}: {}: {}{}", index_ + 1, points_, what_, what, time_text()));
+  base::warn(line(what));
 }
 
 void Progress::end_point(std::string_view outcome) {
   if (style_ == Style::silent) return;
-  const int number = index_ + 1;
   done_ = units::to_seconds(comm::now() - begin_);
   if (const auto planned = planned_.find(index_); planned != planned_.end()) {
     planned_done_ += planned->second;
     planned_.erase(planned);
   }
-  const std::string line =
-      fmt::format("point {} of {}: {}: {}{}", number, points_, what_, outcome, time_text());
-  if (style_ == Style::lines) {
-    last_line_ = units::to_seconds(comm::now() - begin_).value();
-    base::warn(line);
-  } else {
-    show(outcome);
-  }
+  if (style_ == Style::live) return show(outcome);
+  last_line_ = units::to_seconds(comm::now() - begin_).value();
+  base::warn(line(outcome));
 }
 
 void Progress::finish() {
@@ -186,10 +178,13 @@ void Progress::finish() {
 }
 
 void Progress::show(std::string_view state) {
-  const std::string line = fmt::format("\r\x1b[Kpoint {} of {}: {}{}{}{}", index_ + 1, points_,
-                                       what_, state.empty() ? "" : ": ", state, time_text());
-  std::fputs(line.c_str(), stderr);
+  std::fputs(("\r\x1b[K" + line(state)).c_str(), stderr);
   std::fflush(stderr);
+}
+
+std::string Progress::line(std::string_view state) const {
+  return fmt::format("point {} of {}: {}{}{}{}", index_ + 1, points_, what_,
+                     state.empty() ? "" : ": ", state, time_text());
 }
 
 std::string Progress::time_text() const {

@@ -116,6 +116,7 @@ class Progress {
 
  private:
   void show(std::string_view state);
+  [[nodiscard]] std::string line(std::string_view state) const;
   [[nodiscard]] std::string time_text() const;
 
   Style style_;

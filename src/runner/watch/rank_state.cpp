@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner::watch {
@@ -37,13 +38,12 @@ json json_of(const std::vector<int>& ranks) {
 }
 
 std::vector<int> ranks_from(const json& list) {
-  std::vector<base::Range> ranges;
+  std::vector<int> ranks;
   for (const json& range : list) {
-    ranges.push_back({.first = range.at(0).get<int>(),
-                      .count = range.at(1).get<int>(),
-                      .distance = range.at(2).get<int>()});
+    const int first = range.at(0), count = range.at(1), distance = range.at(2);
+    for (int i = 0; i < count; ++i) ranks.push_back(first + i * distance);
   }
-  return ranks_of(ranges);
+  return ranks;
 }
 
 /// The communicators on which the ops of a rank make calls. Each is stored only once, since a step
@@ -157,14 +157,6 @@ struct Lane {
 };
 
 }  // namespace
-
-std::vector<int> ranks_of(std::span<const base::Range> ranges) {
-  std::vector<int> ranks;
-  for (const base::Range& range : ranges) {
-    for (int i = 0; i < range.count; ++i) ranks.push_back(range.first + i * range.distance);
-  }
-  return ranks;
-}
 
 bool RankState::is_alone() const {
   if (!failure.empty()) return true;

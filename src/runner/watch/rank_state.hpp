@@ -5,12 +5,10 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/text.hpp"
 #include "executor/executor.hpp"
 #include "mesh/mesh.hpp"
 #include "program/outline.hpp"
@@ -92,9 +90,5 @@ void describe_calls(const CallMap& map, const executor::Whereabouts& at, RankSta
 
 /// Returns an op as text: "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0".
 [[nodiscard]] std::string op_text(const program::OutlineOp& op, const mesh::Shape& mesh);
-
-/// Returns all ranks that are in `ranges`. This is the inverse of base::ranges_of(), which divides
-/// a list of ranks into ranges.
-[[nodiscard]] std::vector<int> ranks_of(std::span<const base::Range> ranges);
 
 }  // namespace isoscale::runner::watch

@@ -37,20 +37,13 @@ struct PendingCall {
   std::set<int> waiting{}, absent{};
 };
 
-/// Returns the last call that a rank may have made on the communicator with this name; nullopt if
-/// the rank has no such communicator.
-std::optional<CallNumber> last_call(const RankState& state, const std::string& group) {
-  const auto found = std::ranges::find_if(
-      state.arrivals, [&](const Arrival& arrival) { return arrival.group.name == group; });
-  return found == state.arrivals.end() ? std::nullopt : std::optional{found->latest()};
-}
-
 /// True if a rank has made the call `at`, or may have made it.
 bool has_arrived(const StateOfRank& states, int rank, const Arrival& at) {
   const auto found = states.find(rank);
-  if (found == states.end()) return false;
-  const auto call = last_call(*found->second, at.group.name);
-  return call && *call >= at.call;
+  return found != states.end() &&
+         std::ranges::any_of(found->second->arrivals, [&](const Arrival& arrival) {
+           return arrival.group.name == at.group.name && arrival.latest() >= at.call;
+         });
 }
 
 /// Returns the calls in which ranks wait for members that have not arrived, sorted by call number.

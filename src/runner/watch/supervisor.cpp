@@ -15,8 +15,6 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "comm/errors.hpp"
-#include "comm/message_queue.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner::watch {
@@ -54,28 +52,6 @@ constexpr std::array passed_on{SIGTERM, SIGINT, SIGUSR1};
 void pass_on(int signal, siginfo_t* /*info*/, void* context) {
   sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
   kill(getpid(), signal);
-}
-
-bool is_agreed(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const base::UsageError&) {
-    return true;
-  } catch (const base::AgreedError&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& known) {
-    return comm::problem_of(known);
-  } catch (...) {
-    return "an exception of no known kind";
-  }
 }
 
 }  // namespace
@@ -143,8 +119,16 @@ void Supervisor::set_point(int index, int left) {
 }
 
 void Supervisor::fail_alone() {
-  const std::exception_ptr error = std::current_exception();
-  if (!is_agreed(error)) activity_.fail(text_of(error));
+  try {
+    throw;
+  } catch (const base::UsageError&) {
+    // All ranks know of this error, and of the next kind.
+  } catch (const base::AgreedError&) {
+  } catch (const std::exception& error) {
+    activity_.fail(comm::problem_of(error));
+  } catch (...) {
+    activity_.fail("an exception of no known kind");
+  }
 }
 
 void Supervisor::set_abort_handler(std::function<void(const std::string&)> abort_handler) {
@@ -270,9 +254,8 @@ void Supervisor::tell(const RankPoll::Result& found) {
   }
 }
 
-void Supervisor::end_job(RankPoll::Result found) {
+void Supervisor::end_job(const RankPoll::Result& found) {
   kill_self_later();
-  if (found.sentence.empty()) found.sentence = found.hang.sentence();
   const bool leads = found.leader == world_.rank();
   if (leads || found.leader < 0) tell(found);
   if (leads && world_.rank() == 0) {

@@ -129,7 +129,7 @@ class Supervisor {
   /// Asks all ranks for their states. Returns only if the job need not end.
   void poll_ranks();
   void tell(const RankPoll::Result& found);
-  [[noreturn]] void end_job(RankPoll::Result found);
+  [[noreturn]] void end_job(const RankPoll::Result& found);
 
   const comm::Communicator& world_;
   HeldSignals& signals_;

@@ -6,6 +6,21 @@
 namespace isoscale::executor::cuda {
 namespace {
 
+/// Calls use(Type<Word>{}) with the unsigned integer type of `bytes` bytes: 1, 2, 4 or 8.
+template <class Use>
+void with_word(std::size_t bytes, const Use& use) {
+  switch (bytes) {
+    case sizeof(std::uint64_t):
+      return use(Type<std::uint64_t>{});
+    case sizeof(std::uint32_t):
+      return use(Type<std::uint32_t>{});
+    case sizeof(std::uint16_t):
+      return use(Type<std::uint16_t>{});
+    default:
+      return use(Type<std::uint8_t>{});
+  }
+}
+
 template <class Unit>
 __global__ void copy(Extents extents, In<Unit> src, Out<Unit> dst) {
   for_each_element(
@@ -206,15 +221,9 @@ cudaError_t start(const StridedCopy& pieces, cudaStream_t stream) {
   const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(pieces.src) |
                              reinterpret_cast<std::uintptr_t>(pieces.dst) | pieces.row_bytes |
                              pieces.src_row | pieces.dst_row | pieces.src_batch | pieces.dst_batch;
-  if (bits % sizeof(std::uint64_t) == 0) {
-    start_in<std::uint64_t>(pieces, stream);
-  } else if (bits % sizeof(std::uint32_t) == 0) {
-    start_in<std::uint32_t>(pieces, stream);
-  } else if (bits % sizeof(std::uint16_t) == 0) {
-    start_in<std::uint16_t>(pieces, stream);
-  } else {
-    start_in<std::uint8_t>(pieces, stream);
-  }
+  std::size_t unit = sizeof(std::uint64_t);
+  while (bits % unit != 0) unit /= 2;
+  with_word(unit, [&]<class Unit>(Type<Unit>) { start_in<Unit>(pieces, stream); });
   return outcome(true);
 }
 
@@ -267,22 +276,8 @@ cudaError_t start(const Arguments<program::Checksum>& call, cudaStream_t stream)
       cudaMemsetAsync(call[&program::Checksum::sum].data, 0, 2 * sizeof(Word64), stream);
   const bool is_empty = std::uint64_t{call.op.batch} * call.op.rows * call.op.columns == 0;
   if (cleared != cudaSuccess || is_empty) return cleared;
-  switch (call.type) {
-    case program::DType::f64:
-    case program::DType::i64:
-      start_as<std::uint64_t>(call, stream);
-      break;
-    case program::DType::f32:
-    case program::DType::i32:
-      start_as<std::uint32_t>(call, stream);
-      break;
-    case program::DType::f16:
-    case program::DType::bf16:
-      start_as<std::uint16_t>(call, stream);
-      break;
-    default:
-      start_as<std::uint8_t>(call, stream);
-  }
+  with_word(program::element_size(call.type),
+            [&]<class Word>(Type<Word>) { start_as<Word>(call, stream); });
   return outcome(true);
 }
 
