@@ -175,7 +175,7 @@ class File {
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
   /// True if the file begins with the signature of HDF5, or with the digest block that a run file
-  /// has before its HDF5 data.
+  /// has before its HDF5 data. Of a truncated file, 8 bytes of that block are enough.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;

@@ -6,8 +6,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <array>
-#include <fstream>
 #include <vector>
 
 namespace isoscale::results {
@@ -34,15 +32,6 @@ std::string digest_text(std::string_view mark, base::Blake2b& digest, std::uint6
       fmt::format("{}digest blake2b-256 {}\nbytes {}\n", mark, digest.finish(), length);
   text.resize(size - 1, ' ');
   return text + '\n';
-}
-
-bool has_digest_mark(const std::filesystem::path& path) {
-  constexpr std::size_t fewest = 8;
-  std::array<char, digest_mark.size()> begin{};
-  std::ifstream file(path, std::ios::binary);
-  file.read(begin.data(), begin.size());
-  const std::string_view found{begin.data(), static_cast<std::size_t>(file.gcount())};
-  return found.size() >= fewest && digest_mark.starts_with(found);
 }
 
 bool has_digest(const Descriptor& file) {

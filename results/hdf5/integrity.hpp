@@ -34,10 +34,6 @@ enum class DigestState : std::uint8_t {
   none,   ///< the file has no digest: it is older than digests, or from another program
 };
 
-/// True if a file begins with digest_mark, or is a truncated file of at least 8 bytes that match
-/// the beginning of the mark.
-[[nodiscard]] bool has_digest_mark(const std::filesystem::path& path);
-
 /// True if the file has a digest, right or wrong.
 [[nodiscard]] bool has_digest(const Descriptor& file);
 /// Returns the state of a file's digest; reads the whole file if it has one. Throws base::Error

@@ -205,8 +205,6 @@ TemporaryFile::~TemporaryFile() {
   if (!path_.empty()) unlink(path_.c_str());
 }
 
-std::uint64_t TemporaryFile::bytes() const { return size_of(descriptor_); }
-
 void TemporaryFile::copy_from(const Descriptor& source, std::uint64_t shift) {
   std::vector<char> block(std::size_t{1} << 20);
   std::uint64_t at = 0;
@@ -220,7 +218,8 @@ void TemporaryFile::append(std::string_view bytes) {
   write_at(descriptor_, size_of(descriptor_), bytes);
 }
 
-void TemporaryFile::reserve(std::uint64_t bytes) {
+void TemporaryFile::reserve(std::uint64_t more) {
+  const std::uint64_t bytes = size_of(descriptor_) + more;
   const int code = posix_fallocate(descriptor_.get(), 0, static_cast<off_t>(bytes));
   if (code == ENOSPC || code == EDQUOT || code == EFBIG) {
     fail(fmt::format("reserve {} bytes for", bytes), path_, code);

@@ -36,16 +36,15 @@ class TemporaryFile {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
   [[nodiscard]] const Descriptor& descriptor() const { return descriptor_; }
-  [[nodiscard]] std::uint64_t bytes() const;
 
   /// Copies the content of an open file to this file at the offset `shift`, with zeros before it.
   void copy_from(const Descriptor& source, std::uint64_t shift = 0);
   /// Appends bytes to the file's content. Throws base::Error with the system's reason.
   void append(std::string_view bytes);
-  /// Reserves space in the file system for the first `bytes` bytes of the file, which becomes at
-  /// least as long. Throws base::Error when there is not enough space; does nothing where the file
+  /// Reserves space in the file system for `more` bytes after the file's content, and makes the
+  /// file as long. Throws base::Error when there is not enough space; does nothing where the file
   /// system cannot reserve.
-  void reserve(std::uint64_t bytes);
+  void reserve(std::uint64_t more);
   /// Gives the file its final name. The content is on disk before the name is, so that at any time,
   /// even if the machine stops, the name refers to the complete old or new content. The file takes
   /// over the permissions of a file that it replaces. The returned descriptor stays valid even if

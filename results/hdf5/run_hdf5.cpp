@@ -32,7 +32,7 @@ class Room {
   template <class Value>
   void set(const std::string& /*name*/, const Value& value) {
     bytes_ += attribute;
-    if constexpr (!std::is_arithmetic_v<Value>) bytes_ += std::string_view{value}.size();
+    if constexpr (!std::is_arithmetic_v<Value>) bytes_ += valid_utf8(value).size();
   }
   template <class Value>
   void write(const std::string& /*name*/, Dimensions /*dimensions*/, std::span<const Value> values,
@@ -40,7 +40,7 @@ class Room {
     std::size_t longest = sizeof(Value);
     if constexpr (std::same_as<Value, std::string>) {  // each takes as many bytes as the longest
       longest = 1;
-      for (const std::string& text : values) longest = std::max(longest, text.size());
+      for (const std::string& text : values) longest = std::max(longest, valid_utf8(text).size());
     }
     bytes_ += structure + values.size() * longest;
   }

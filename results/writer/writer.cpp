@@ -276,7 +276,7 @@ void RunWriter::commit_change(std::uint64_t room, RunSummary next_summary, Chang
   } else {
     write_header(next);
   }
-  next.reserve(next.bytes() + room + summary.size());
+  next.reserve(room + summary.size());
   change_file(next, hdf5::File::open_to_change, std::forward<Change>(change));
   next.append(summary);
   publish(next);
@@ -322,7 +322,7 @@ void RunWriter::commit_as_part(const PointData& point, std::uint64_t room) {
     root.set("part_of", path_.filename().string());
     root.create_group("points");
   });
-  part.reserve(part.bytes() + room);
+  part.reserve(room);
   change_file(part, hdf5::File::open_to_change, [&](hdf5::Group& root) {
     hdf5::Group points = root.open_group("points");
     put_point(points, point);

@@ -39,36 +39,29 @@ struct Source {
   std::function<void(std::span<double> values)> read;
 };
 
-// The following sources read files of the kernel below `root`, the folder with sys and proc. A
-// source is missing if its file is: a container may see no sysfs, a virtual machine has no energy
-// counters, and on many systems only root may read the energy counters of real machines.
-
-/// Returns a source of "clock" and "clock_min" in Hz: the mean and the least over `cpus` of
-/// scaling_cur_freq, or of "cpu MHz" in /proc/cpuinfo if there is no cpufreq. With cpufreq, at most
-/// 16 of the CPUs are read, evenly spread over the list. Empty `cpus` means all.
-[[nodiscard]] std::vector<Source> cpu_clock_sources(const std::filesystem::path& root,
-                                                    const std::vector<int>& cpus);
-/// Returns a source of "throttle_count", a counter: the sum over `cpus` of core_throttle_count
-/// (Intel), which is how often a core was slowed down because of its temperature. At most 16 of the
-/// CPUs are read, evenly spread over the list. Empty `cpus` means all.
-[[nodiscard]] std::vector<Source> cpu_throttle_sources(const std::filesystem::path& root,
-                                                       const std::vector<int>& cpus);
-/// Returns a source of "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of
-/// the time in which a CPU worked. Idle time, waiting for input, and time that a hypervisor took
-/// for other machines do not count. Empty `cpus` means all.
-[[nodiscard]] std::vector<Source> cpu_busy_sources(const std::filesystem::path& root,
-                                                   const std::vector<int>& cpus);
-/// Returns sources of "energy", a counter in joules since the first reading, for CPU packages and
-/// for memory that a package's counter does not include (RAPL: powercap/intel-rapl:*, on AMD too).
-/// The counter continues to grow when the hardware's register wraps around.
-[[nodiscard]] std::vector<Source> energy_sources(const std::filesystem::path& root);
-/// Returns sources of "temperature" in kelvin for CPU packages: from hwmon's coretemp, k10temp and
-/// zenpower, else from thermal zones of packages.
-[[nodiscard]] std::vector<Source> temperature_sources(const std::filesystem::path& root);
-/// Returns sources of counters of active InfiniBand and RoCE ports ("sent_bytes", "received_bytes",
-/// "symbol_errors", "link_downed") and of physical Ethernet devices that are up ("sent_bytes",
-/// "received_bytes", "send_errors", "receive_errors").
-[[nodiscard]] std::vector<Source> network_sources(const std::filesystem::path& root);
+/// Returns the sources of a node, which read files of the kernel below `root`, the folder with sys
+/// and proc. A source is missing if its file is: a container may see no sysfs, a virtual machine
+/// has no energy counters, and on many systems only root may read the energy counters of real
+/// machines. Empty `cpus` means all CPUs. The sources come in this order:
+/// - "clock" and "clock_min" in Hz: the mean and the least over `cpus` of scaling_cur_freq, or of
+///   "cpu MHz" in /proc/cpuinfo if there is no cpufreq. With cpufreq, at most 16 of the CPUs are
+///   read, evenly spread over the list.
+/// - "throttle_count", a counter: the sum over `cpus` of core_throttle_count (Intel), which is how
+///   often a core was slowed down because of its temperature. At most 16 of the CPUs are read.
+/// - "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of the time in which a
+///   CPU worked. Idle time, waiting for input, and time that a hypervisor took for other machines
+///   do not count.
+/// - "energy", a counter in joules since the first reading, for CPU packages and for memory that a
+///   package's counter does not include (RAPL: powercap/intel-rapl:*, on AMD too). The counter
+///   continues to grow when the hardware's register wraps around.
+/// - "temperature" in kelvin for CPU packages: from hwmon's coretemp, k10temp and zenpower, else
+/// from
+///   thermal zones of packages.
+/// - counters of active InfiniBand and RoCE ports ("sent_bytes", "received_bytes", "symbol_errors",
+///   "link_downed") and of physical Ethernet devices that are up ("sent_bytes", "received_bytes",
+///   "send_errors", "receive_errors").
+[[nodiscard]] std::vector<Source> node_sources(const std::filesystem::path& root,
+                                               const std::vector<int>& cpus);
 
 /// Returns one source that asks NVML about the GPU (or MIG instance) with this UUID: "sm_clock",
 /// "memory_clock" (Hz), "power" (W), "energy" (J, a counter), "temperature" (K), "utilisation"

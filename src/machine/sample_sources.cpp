@@ -234,81 +234,6 @@ void add_counters(std::vector<Source>& sources, const std::string& device, const
   sources.push_back(std::move(source));
 }
 
-using nvml::ask;
-using nvml::Device;
-using nvml::Functions;
-
-/// A query of NVML for one value; nullopt if NVML does not answer.
-using Question = std::optional<double> (*)(const Functions&, Device);
-
-std::optional<double> scaled(std::optional<unsigned long long> value, double scale) {
-  return value ? std::optional{static_cast<double>(*value) * scale} : std::nullopt;
-}
-
-std::optional<double> temperature_of(const Functions& nvml, Device device) {
-  constexpr double freezing = 273.15;
-  const auto celsius = ask<unsigned>(nvml.temperature, device, nvml::gpu_temperature);
-  return celsius ? std::optional{*celsius + freezing} : std::nullopt;
-}
-std::optional<double> utilisation_of(const Functions& nvml, Device device) {
-  constexpr double percent = 0.01;
-  const auto rates = ask<nvml::Utilisation>(nvml.utilisation, device);
-  return rates ? std::optional{rates->gpu * percent} : std::nullopt;
-}
-std::optional<double> errors_of(const Functions& nvml, Device device, int error) {
-  return scaled(ask<unsigned long long>(nvml.ecc_errors, device, error, nvml::aggregate_count), 1);
-}
-std::optional<double> nvlink_of(const Functions& nvml, Device device, unsigned field) {
-  constexpr double kibi = 1024;
-  nvml::FieldValue asked{};
-  asked.field = field;
-  asked.scope = nvml::all_links;
-  if (nvml.field_values == nullptr || nvml.field_values(device, 1, &asked) != nvml::success ||
-      asked.answer != nvml::success || asked.type != nvml::unsigned_long_long) {
-    return std::nullopt;
-  }
-  return static_cast<double>(asked.value) * kibi;
-}
-
-struct Quantity {
-  const char* name;
-  const char* unit;
-  Question question;
-};
-
-constexpr std::array<Quantity, 11> quantities{{
-    {"sm_clock", "Hz",
-     [](const Functions& nvml, Device gpu) {
-       return nvml::ask_clock(nvml.clock_info, gpu, nvml::sm_clock);
-     }},
-    {"memory_clock", "Hz",
-     [](const Functions& nvml, Device gpu) {
-       return nvml::ask_clock(nvml.clock_info, gpu, nvml::memory_clock);
-     }},
-    {"power", "W",
-     [](const Functions& nvml, Device gpu) { return nvml::ask_power(nvml.power_usage, gpu); }},
-    {"energy", "J",
-     [](const Functions& nvml, Device gpu) {
-       return scaled(ask<unsigned long long>(nvml.total_energy, gpu), 1e-3);
-     }},
-    {"temperature", "K", temperature_of},
-    {"utilisation", "1", utilisation_of},
-    {"throttle_reasons", "1",
-     [](const Functions& nvml, Device gpu) {
-       return scaled(ask<unsigned long long>(nvml.clock_reasons, gpu), 1);
-     }},
-    {"ecc_corrected", "1",
-     [](const Functions& nvml, Device gpu) { return errors_of(nvml, gpu, nvml::corrected); }},
-    {"ecc_uncorrected", "1",
-     [](const Functions& nvml, Device gpu) { return errors_of(nvml, gpu, nvml::uncorrected); }},
-    {"nvlink_sent_bytes", "B",
-     [](const Functions& nvml, Device gpu) { return nvlink_of(nvml, gpu, nvml::nvlink_sent); }},
-    {"nvlink_received_bytes", "B",
-     [](const Functions& nvml, Device gpu) { return nvlink_of(nvml, gpu, nvml::nvlink_received); }},
-}};
-
-}  // namespace
-
 std::vector<Source> cpu_clock_sources(const fs::path& root, const std::vector<int>& cpus) {
   if (std::vector<fs::path> files = cpu_files(root, cpus, "cpufreq/scaling_cur_freq");
       !files.empty()) {
@@ -392,6 +317,91 @@ std::vector<Source> network_sources(const fs::path& root) {
     add_counters(sources, device.filename().string(), device / "statistics", ethernet_counters);
   }
   return sources;
+}
+
+using nvml::ask;
+using nvml::Device;
+using nvml::Functions;
+
+/// A query of NVML for one value; nullopt if NVML does not answer.
+using Question = std::optional<double> (*)(const Functions&, Device);
+
+std::optional<double> scaled(std::optional<unsigned long long> value, double scale) {
+  return value ? std::optional{static_cast<double>(*value) * scale} : std::nullopt;
+}
+
+std::optional<double> temperature_of(const Functions& nvml, Device device) {
+  constexpr double freezing = 273.15;
+  const auto celsius = ask<unsigned>(nvml.temperature, device, nvml::gpu_temperature);
+  return celsius ? std::optional{*celsius + freezing} : std::nullopt;
+}
+std::optional<double> utilisation_of(const Functions& nvml, Device device) {
+  constexpr double percent = 0.01;
+  const auto rates = ask<nvml::Utilisation>(nvml.utilisation, device);
+  return rates ? std::optional{rates->gpu * percent} : std::nullopt;
+}
+std::optional<double> errors_of(const Functions& nvml, Device device, int error) {
+  return scaled(ask<unsigned long long>(nvml.ecc_errors, device, error, nvml::aggregate_count), 1);
+}
+std::optional<double> nvlink_of(const Functions& nvml, Device device, unsigned field) {
+  constexpr double kibi = 1024;
+  nvml::FieldValue asked{};
+  asked.field = field;
+  asked.scope = nvml::all_links;
+  if (nvml.field_values == nullptr || nvml.field_values(device, 1, &asked) != nvml::success ||
+      asked.answer != nvml::success || asked.type != nvml::unsigned_long_long) {
+    return std::nullopt;
+  }
+  return static_cast<double>(asked.value) * kibi;
+}
+
+struct Quantity {
+  const char* name;
+  const char* unit;
+  Question question;
+};
+
+constexpr std::array<Quantity, 11> quantities{{
+    {"sm_clock", "Hz",
+     [](const Functions& nvml, Device gpu) {
+       return nvml::ask_clock(nvml.clock_info, gpu, nvml::sm_clock);
+     }},
+    {"memory_clock", "Hz",
+     [](const Functions& nvml, Device gpu) {
+       return nvml::ask_clock(nvml.clock_info, gpu, nvml::memory_clock);
+     }},
+    {"power", "W",
+     [](const Functions& nvml, Device gpu) { return nvml::ask_power(nvml.power_usage, gpu); }},
+    {"energy", "J",
+     [](const Functions& nvml, Device gpu) {
+       return scaled(ask<unsigned long long>(nvml.total_energy, gpu), 1e-3);
+     }},
+    {"temperature", "K", temperature_of},
+    {"utilisation", "1", utilisation_of},
+    {"throttle_reasons", "1",
+     [](const Functions& nvml, Device gpu) {
+       return scaled(ask<unsigned long long>(nvml.clock_reasons, gpu), 1);
+     }},
+    {"ecc_corrected", "1",
+     [](const Functions& nvml, Device gpu) { return errors_of(nvml, gpu, nvml::corrected); }},
+    {"ecc_uncorrected", "1",
+     [](const Functions& nvml, Device gpu) { return errors_of(nvml, gpu, nvml::uncorrected); }},
+    {"nvlink_sent_bytes", "B",
+     [](const Functions& nvml, Device gpu) { return nvlink_of(nvml, gpu, nvml::nvlink_sent); }},
+    {"nvlink_received_bytes", "B",
+     [](const Functions& nvml, Device gpu) { return nvlink_of(nvml, gpu, nvml::nvlink_received); }},
+}};
+
+}  // namespace
+
+std::vector<Source> node_sources(const fs::path& root, const std::vector<int>& cpus) {
+  std::vector<Source> all;
+  for (const auto& sources : {cpu_clock_sources(root, cpus), cpu_throttle_sources(root, cpus),
+                              cpu_busy_sources(root, cpus), energy_sources(root),
+                              temperature_sources(root), network_sources(root)}) {
+    all.insert(all.end(), sources.begin(), sources.end());
+  }
+  return all;
 }
 
 std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uuid,

@@ -87,15 +87,6 @@ struct FoundGpus {
 /// generation has it.
 [[nodiscard]] std::optional<int> pcie_generation(std::string_view speed);
 
-/// Returns the closest element of the machine that the paths from the root to two PCI functions
-/// share: "one switch", "several switches", "host bridge" (both are below one root complex), "NUMA
-/// node" or "system". Returns nullopt if a path is unknown, or if the paths share nothing and a
-/// NUMA node is unknown.
-[[nodiscard]] std::optional<std::string> closest_on_paths(const std::optional<std::string>& path_a,
-                                                          std::optional<int> numa_a,
-                                                          const std::optional<std::string>& path_b,
-                                                          std::optional<int> numa_b);
-
 /// Returns the sysfs folders of the node's NVIDIA GPUs (display controllers, class 0x0300 and
 /// 0x0302), in the order of bus ids; nullopt if the kernel shows no PCI bus.
 [[nodiscard]] std::optional<std::vector<std::filesystem::path>> nvidia_functions(

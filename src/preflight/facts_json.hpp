@@ -7,12 +7,9 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "results/records/stored_values.hpp"
 #include "units/quantity.hpp"
@@ -34,9 +31,6 @@ namespace isoscale::preflight {
 template <class T>
 concept Facts = requires(T& facts) { for_each_fact(facts, [](const char*, const auto&) {}); };
 
-template <class T>
-nlohmann::json json_of(const std::vector<T>& values);
-
 /// Returns a value as JSON; null for an absent value. In objects, fields that have their default
 /// value are left out.
 template <class T>
@@ -50,6 +44,10 @@ nlohmann::json json_of(const T& value) {
       if (object[name] == json_of(fact)) object.erase(name);
     });
     return object;
+  } else if constexpr (results::is_list<T>) {
+    json array = json::array();
+    for (const auto& item : value) array.push_back(json_of(item));
+    return array;
   } else if constexpr (results::is_optional<T>) {
     return value ? json_of(*value) : json();
   } else if constexpr (std::is_floating_point_v<T>) {
@@ -59,13 +57,6 @@ nlohmann::json json_of(const T& value) {
   } else {
     return value;
   }
-}
-
-template <class T>
-nlohmann::json json_of(const std::vector<T>& values) {
-  nlohmann::json array = nlohmann::json::array();
-  for (const T& value : values) array.push_back(json_of(value));
-  return array;
 }
 
 template <class T>
@@ -79,11 +70,6 @@ bool is_integer(const nlohmann::json& from) {
   return from.is_number_integer() && std::in_range<T>(from.get<std::int64_t>());
 }
 
-template <class T>
-void read_facts(std::vector<T>& values, const nlohmann::json& from);
-template <class T>
-void read_facts(std::map<std::string, T>& values, const nlohmann::json& from);
-
 /// Reads a value that json_of() wrote. Throws base::Error or json::exception if the JSON is not of
 /// the value's type, or if a number is out of the type's range.
 template <class T>
@@ -93,6 +79,14 @@ void read_facts(T& value, const nlohmann::json& from) {
     for_each_fact(value, [&](const char* name, auto& fact) {
       if (from.contains(name)) read_facts(fact, from.at(name));
     });
+  } else if constexpr (results::is_list<T>) {
+    results::require(from.is_array(), "facts: an array is expected");
+    value.clear();
+    for (const nlohmann::json& item : from) read_facts(value.emplace_back(), item);
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    results::require(from.is_object(), "facts: an object is expected");
+    value.clear();
+    for (const auto& [key, item] : from.items()) read_facts(value[key], item);
   } else if constexpr (results::is_optional<T>) {
     read_facts(value.emplace(), from);
   } else if constexpr (std::is_same_v<T, units::Bytes>) {
@@ -106,20 +100,6 @@ void read_facts(T& value, const nlohmann::json& from) {
     }
     from.get_to(value);
   }
-}
-
-template <class T>
-void read_facts(std::vector<T>& values, const nlohmann::json& from) {
-  results::require(from.is_array(), "facts: an array is expected");
-  values.clear();
-  for (const nlohmann::json& item : from) read_facts(values.emplace_back(), item);
-}
-
-template <class T>
-void read_facts(std::map<std::string, T>& values, const nlohmann::json& from) {
-  results::require(from.is_object(), "facts: an object is expected");
-  values.clear();
-  for (const auto& [key, item] : from.items()) read_facts(values[key], item);
 }
 
 }  // namespace isoscale::preflight

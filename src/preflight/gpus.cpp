@@ -257,7 +257,7 @@ std::vector<CheckedPeers> find_peers(const Functions* nvml, const FoundGpus& fou
       }
       if (joined_by_nvlinks(a, b)) peers.link = "NVLink";
       if (!peers.link) {
-        peers.link = closest_on_paths(a.pci_path, a.numa_node, b.pci_path, b.numa_node);
+        if (const auto distance = distance_between(a, b)) peers.link = name(*distance);
       }
       all.push_back(std::move(peers));
     }

@@ -24,12 +24,27 @@ using results::Verdict;
 /// True if NVLinks lead from one of the two GPUs to the other, or from both to the same switch.
 [[nodiscard]] bool joined_by_nvlinks(const GpuFacts& a, const GpuFacts& b);
 
+/// The closest element of the machine that two PCI functions share on their paths from the root,
+/// from near to far. Below a host bridge is one root complex.
+enum class PciDistance : std::uint8_t {
+  one_switch,
+  several_switches,
+  host_bridge,
+  numa_node,
+  system
+};
+/// Returns "one switch", "several switches", "host bridge", "NUMA node" or "system".
+[[nodiscard]] std::string_view name(PciDistance distance);
+/// Returns the distance between two PCI functions. Returns nullopt if a path is unknown, or if the
+/// paths share nothing and a NUMA node is unknown.
+[[nodiscard]] std::optional<PciDistance> distance_between(const machine::PciFacts& a,
+                                                          const machine::PciFacts& b);
+
 /// The link between two GPUs of a node; i < j are their indices in CheckedNode::gpus.
 struct CheckedPeers {
   int i = 0, j = 0;
   std::optional<bool> peer_access;
-  /// "NVLink", or the closest element of the machine that the PCI paths of both GPUs share: "one
-  /// board", "one switch", "several switches", "host bridge", "NUMA node", "system".
+  /// "NVLink", "one board", or the name of the distance between the GPUs on the PCI bus.
   std::optional<std::string> link;
 };
 

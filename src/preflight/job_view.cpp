@@ -4,11 +4,9 @@
 #include "preflight/rules.hpp"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "preflight/collect_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::preflight {
@@ -39,9 +37,6 @@ void add_unseen(std::vector<JobGpu>& gpus, const JobFacts& job, const Takers& ta
                     .ranks = takers.at(*rank.gpu)});
   }
 }
-
-constexpr std::array<std::string_view, 5> distances{"one switch", "several switches", "host bridge",
-                                                    "NUMA node", "system"};
 
 struct AdapterList {
   bool excludes = false, is_whole = false;
@@ -234,20 +229,12 @@ std::vector<std::string> unknown_adapters(std::string_view list, const CheckedNo
   return unknown;
 }
 
-std::optional<std::size_t> distance_between(const GpuFacts& gpu, const CheckedPort& port) {
-  const auto closest = closest_on_paths(gpu.pci_path, gpu.numa_node, port.pci_path, port.numa_node);
-  if (!closest) return std::nullopt;
-  return static_cast<std::size_t>(std::ranges::find(distances, *closest) - distances.begin());
-}
-
-std::string_view distance_name(std::size_t distance) { return distances.at(distance); }
-
 std::optional<Nearest> nearest_ports(const GpuFacts& gpu, const CheckedNode& node) {
   if (!node.ports) return std::nullopt;
   std::optional<Nearest> nearest;
   for (const CheckedPort& port : *node.ports) {
     if (!is_up(port)) continue;
-    const std::optional<std::size_t> distance = distance_between(gpu, port);
+    const std::optional<PciDistance> distance = distance_between(gpu, port);
     if (!distance || (nearest && *distance > nearest->distance)) continue;
     if (!nearest || *distance < nearest->distance) nearest = Nearest{*distance, {}};
     nearest->ports.push_back(&port);

@@ -31,23 +31,11 @@ using machine::line_in;
 using machine::number_in;
 using machine::read_file;
 
-/// Reads a whole number at the beginning of `text`, and removes it from `text`. nullopt if there is
-/// none or it is negative.
-std::optional<int> take_number(std::string_view& text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || value < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
-
 /// True for the sysfs folder of a CPU, such as "cpu3", but not for other names such as "cpufreq".
 bool is_cpu(const fs::path& folder) {
   constexpr std::string_view prefix = "cpu";
   const std::string name = folder.filename().string();
-  if (!name.starts_with(prefix)) return false;
-  std::string_view rest = std::string_view{name}.substr(prefix.size());
-  return take_number(rest) && rest.empty();
+  return name.starts_with(prefix) && base::number_in<unsigned>(name.substr(prefix.size()));
 }
 
 bool is_folder(const fs::path& path) {
@@ -217,16 +205,14 @@ std::optional<bool> has_module(const fs::path& root,
 }
 
 std::optional<bool> has_dmabuf(const fs::path& root) {
-  constexpr std::pair first_kernel{5, 12};
+  constexpr std::pair first_kernel{5.0, 12.0};
   const std::optional<std::string> driver = line_in(root / "proc/driver/nvidia/version");
   const std::optional<std::string> release = line_in(root / "proc/sys/kernel/osrelease");
   if (!driver || !release) return std::nullopt;
-  std::string_view rest = *release;
-  const std::optional<int> major = take_number(rest);
-  if (!major || !rest.starts_with('.')) return std::nullopt;
-  rest.remove_prefix(1);
-  const std::optional<int> minor = take_number(rest);
-  if (!minor) return std::nullopt;
+  const std::vector<std::string_view> parts = base::split(*release, '.');
+  if (parts.size() < 2) return std::nullopt;
+  const std::optional<double> major = leading_number(parts[0]), minor = leading_number(parts[1]);
+  if (!major || !minor) return std::nullopt;
   return std::pair{*major, *minor} >= first_kernel &&
          driver->find("Open Kernel Module") != std::string::npos;
 }
@@ -243,11 +229,10 @@ std::optional<std::vector<CheckedPort>> find_ports(const fs::path& root) {
   for (const fs::path& adapter : base::entries_of(root / adapters_folder)) {
     const machine::PciFacts pci = pci_facts(adapter / "device");
     for (const fs::path& folder : base::entries_of(adapter / "ports")) {
-      const std::string number = folder.filename().string();
-      CheckedPort port = read_port(adapter.filename().string(), folder, pci);
-      const auto parsed =
-          std::from_chars(number.data(), number.data() + number.size(), port.port).ec;
-      if (parsed == std::errc{}) ports.push_back(std::move(port));
+      const auto number = base::number_in<int>(folder.filename().string());
+      if (!number) continue;
+      ports.push_back(read_port(adapter.filename().string(), folder, pci));
+      ports.back().port = *number;
     }
   }
   std::ranges::stable_sort(ports, [](const CheckedPort& a, const CheckedPort& b) {

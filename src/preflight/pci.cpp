@@ -146,23 +146,28 @@ std::optional<int> pcie_generation(std::string_view speed) {
   return static_cast<int>(found - speeds.begin()) + 1;
 }
 
-std::optional<std::string> closest_on_paths(const std::optional<std::string>& path_a,
-                                            std::optional<int> numa_a,
-                                            const std::optional<std::string>& path_b,
-                                            std::optional<int> numa_b) {
-  if (!path_a || !path_b) return std::nullopt;
-  const std::vector<std::string_view> a = base::split(*path_a, '/'), b = base::split(*path_b, '/');
-  const auto [end_a, end_b] = std::ranges::mismatch(a, b);
-  const auto shared = end_a - a.begin();
+std::string_view name(PciDistance distance) {
+  constexpr std::array<std::string_view, 5> names{"one switch", "several switches", "host bridge",
+                                                  "NUMA node", "system"};
+  return names[static_cast<std::size_t>(distance)];
+}
+
+std::optional<PciDistance> distance_between(const machine::PciFacts& a,
+                                            const machine::PciFacts& b) {
+  if (!a.pci_path || !b.pci_path) return std::nullopt;
+  const std::vector<std::string_view> path_a = base::split(*a.pci_path, '/'),
+                                      path_b = base::split(*b.pci_path, '/');
+  const auto [end_a, end_b] = std::ranges::mismatch(path_a, path_b);
+  const auto shared = end_a - path_a.begin();
   if (shared == 0) {
-    if (!numa_a || !numa_b) return std::nullopt;
-    return *numa_a == *numa_b ? "NUMA node" : "system";
+    if (!a.numa_node || !b.numa_node) return std::nullopt;
+    return *a.numa_node == *b.numa_node ? PciDistance::numa_node : PciDistance::system;
   }
-  if (shared == 1) return "host bridge";
+  if (shared == 1) return PciDistance::host_bridge;
   // If one switch joins both functions, each path has at most two parts below the part that they
   // share: the switch's downstream port, and the function itself.
-  const auto below = std::max(a.end() - end_a, b.end() - end_b);
-  return below <= 2 ? "one switch" : "several switches";
+  const auto below = std::max(path_a.end() - end_a, path_b.end() - end_b);
+  return below <= 2 ? PciDistance::one_switch : PciDistance::several_switches;
 }
 
 std::optional<std::vector<fs::path>> nvidia_functions(const fs::path& root) {

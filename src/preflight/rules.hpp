@@ -119,16 +119,8 @@ enum class Naming : std::uint8_t { left_out, usable, named };
 [[nodiscard]] std::vector<std::string> unknown_adapters(std::string_view list,
                                                         const CheckedNode& node);
 
-/// Returns the distance between a GPU and a port, as a number that distance_name() explains; 0 is
-/// nearest. nullopt if the distance is unknown.
-[[nodiscard]] std::optional<std::size_t> distance_between(const GpuFacts& gpu,
-                                                          const CheckedPort& port);
-/// Returns the name of a distance. From near to far: "one switch", "several switches", "host
-/// bridge", "NUMA node", "system".
-[[nodiscard]] std::string_view distance_name(std::size_t distance);
-
 struct Nearest {
-  std::size_t distance = 0;               ///< from the GPU; see distance_between()
+  PciDistance distance{};                 ///< from the GPU
   std::vector<const CheckedPort*> ports;  ///< all ports at this distance
 };
 /// Returns the ports that are nearest to a GPU among the ports of its node that are up. nullopt if

@@ -22,12 +22,6 @@ std::string no_distance(const JobFacts& job) {
                   : "no InfiniBand or RoCE port is known to be up";
 }
 
-/// True if only PCIe switches lie between a GPU and an adapter (distance PXB in NCCL). Up to this
-/// distance NCCL uses GPUDirect RDMA by default.
-bool is_behind_switches(std::size_t distance) {
-  return distance_name(distance) == "one switch" || distance_name(distance) == "several switches";
-}
-
 /// Warns of GPUs whose nearest adapter is on another NUMA node. If there is no such GPU, the text
 /// of the result says if the path from some GPU to its adapter contains more than PCIe switches.
 void judge_gpu_nic(Findings& findings, const JobFacts& job) {
@@ -36,12 +30,14 @@ void judge_gpu_nic(Findings& findings, const JobFacts& job) {
     if (!one.node->ports) continue;
     const auto nearest = nearest_ports(*one.gpu, *one.node);
     if (!findings.knows(nearest)) continue;
-    if (!is_behind_switches(nearest->distance) && !is_joined_by_c2c(*one.gpu)) {
+    // If only PCIe switches lie between a GPU and an adapter (distance PXB in NCCL), NCCL uses
+    // GPUDirect RDMA by default.
+    if (nearest->distance > PciDistance::several_switches && !is_joined_by_c2c(*one.gpu)) {
       findings.otherwise.fine =
           "every GPU has an adapter on its own NUMA node, some not behind PCIe switches alone: "
           "there NCCL uses GPUDirect RDMA only where NCCL_NET_GDR_LEVEL allows it (PHB), or on Arm";
     }
-    if (distance_name(nearest->distance) != "system") continue;
+    if (nearest->distance != PciDistance::system) continue;
     findings.add(one.place(), wrong("its nearest adapter, {}, is on another NUMA node",
                                     nearest->ports.front()->device));
   }
@@ -153,7 +149,7 @@ bool is_rail(const JobPort& one, const GpusByNode& gpus) {
   const auto on_node = gpus.find(one.node);
   if (on_node == gpus.end()) return false;
   return std::ranges::any_of(on_node->second, [&](const GpuFacts* gpu) {
-    const std::optional<std::size_t> distance = distance_between(*gpu, *one.port);
+    const std::optional<PciDistance> distance = distance_between(*gpu, *one.port);
     const std::optional<Nearest> nearest = nearest_ports(*gpu, *one.node);
     if (!distance) return false;
     if (is_up(*one.port)) return nearest && *distance == nearest->distance;

@@ -62,13 +62,11 @@ bool is_data_centre(const GpuFacts& gpu) {
   constexpr std::array<std::string_view, 22> models{
       "A100",  "A800", "A30",  "A40",  "A10",   "A16",   "A2",   "H100", "H800", "H200", "H20",
       "GH200", "B100", "B200", "B300", "GB200", "GB300", "V100", "L40",  "L40S", "L4",   "T4"};
-  std::string_view rest = gpu.name ? std::string_view{*gpu.name} : std::string_view{};
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find_first_of(" -"), rest.size());
-    if (std::ranges::find(models, rest.substr(0, end)) != models.end()) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
+  std::string name = gpu.name.value_or("");
+  std::ranges::replace(name, '-', ' ');
+  return std::ranges::any_of(base::split(name, ' '), [&](std::string_view word) {
+    return std::ranges::find(models, word) != models.end();
+  });
 }
 
 Answer judge_ecc(const JobGpu& one) {

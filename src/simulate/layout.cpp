@@ -13,9 +13,13 @@ namespace isoscale::simulate {
 namespace {
 
 void require_nodes(const mesh::Shape& shape, const Layout& layout) {
-  if (layout.node_of_rank.size() == at(shape.size())) return;
-  throw std::invalid_argument(fmt::format("a layout of {} ranks for a mesh of {}",
-                                          layout.node_of_rank.size(), shape.size()));
+  if (layout.node_of_rank.size() != at(shape.size())) {
+    throw std::invalid_argument(fmt::format("a layout of {} ranks for a mesh of {}",
+                                            layout.node_of_rank.size(), shape.size()));
+  }
+  if (std::ranges::min(layout.node_of_rank) < 0) {
+    throw std::invalid_argument("a rank of the layout is on a node below 0");
+  }
 }
 
 /// Identifies the part of a group that is on one node.
@@ -45,7 +49,6 @@ std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout
   int nodes = 0;
   for (int rank = 0; rank < shape.size(); ++rank) {
     const int node = layout.node_of_rank[at(rank)];
-    if (node < 0) throw std::invalid_argument("a rank of the layout is on a node below 0");
     group_of[at(rank)] = mesh::group_colour(shape, rank, axes);
     parts[at(rank)] = {.group = group_of[at(rank)], .node = node};
     nodes = std::max(nodes, node + 1);

@@ -31,18 +31,32 @@ const std::string further =
 const std::string beside = "pci0000:15/0000:15:02.0/0000:30:00.0";
 const std::string elsewhere = "pci0000:80/0000:80:01.0/0000:81:00.0";
 
-TEST(ClosestOnPaths, IsTheSwitchThatBothAreBelowAndUnknownWhereWhatDecidesIs) {
-  EXPECT_EQ(closest_on_paths(first, 0, second, 0), "one switch");
-  EXPECT_EQ(closest_on_paths(first, 0, further, 0), "several switches");
-  EXPECT_EQ(closest_on_paths(first, std::nullopt, second, std::nullopt), "one switch");
+/// The name of the distance between two functions with these paths and NUMA nodes.
+std::optional<std::string_view> distance(const std::optional<std::string>& path_a,
+                                         std::optional<int> numa_a,
+                                         const std::optional<std::string>& path_b,
+                                         std::optional<int> numa_b) {
+  machine::PciFacts a, b;
+  a.pci_path = path_a;
+  a.numa_node = numa_a;
+  b.pci_path = path_b;
+  b.numa_node = numa_b;
+  const std::optional<PciDistance> found = distance_between(a, b);
+  return found ? std::optional{name(*found)} : std::nullopt;
+}
+
+TEST(PciDistance, IsTheSwitchThatBothAreBelowAndUnknownWhereWhatDecidesIs) {
+  EXPECT_EQ(distance(first, 0, second, 0), "one switch");
+  EXPECT_EQ(distance(first, 0, further, 0), "several switches");
+  EXPECT_EQ(distance(first, std::nullopt, second, std::nullopt), "one switch");
   // Without one it is the root complex or the NUMA node.
-  EXPECT_EQ(closest_on_paths(first, 0, beside, 0), "host bridge");
-  EXPECT_EQ(closest_on_paths(first, 0, elsewhere, 0), "NUMA node");
-  EXPECT_EQ(closest_on_paths(first, 0, elsewhere, 1), "system");
-  EXPECT_EQ(closest_on_paths(first, 0, elsewhere, std::nullopt), std::nullopt);
-  EXPECT_EQ(closest_on_paths(first, std::nullopt, elsewhere, 0), std::nullopt);
-  EXPECT_EQ(closest_on_paths(std::nullopt, 0, second, 0), std::nullopt);
-  EXPECT_EQ(closest_on_paths(first, 0, std::nullopt, 0), std::nullopt);
+  EXPECT_EQ(distance(first, 0, beside, 0), "host bridge");
+  EXPECT_EQ(distance(first, 0, elsewhere, 0), "NUMA node");
+  EXPECT_EQ(distance(first, 0, elsewhere, 1), "system");
+  EXPECT_EQ(distance(first, 0, elsewhere, std::nullopt), std::nullopt);
+  EXPECT_EQ(distance(first, std::nullopt, elsewhere, 0), std::nullopt);
+  EXPECT_EQ(distance(std::nullopt, 0, second, 0), std::nullopt);
+  EXPECT_EQ(distance(first, 0, std::nullopt, 0), std::nullopt);
 }
 
 constexpr char downstream_port = 0x62, root_port = 0x42;

@@ -170,12 +170,8 @@ const std::vector<Channel> clocks{{.device = "cpu", .quantity = "clock", .unit =
                                   {.device = "cpu", .quantity = "clock_min", .unit = "Hz"}};
 
 TEST_F(Files, WithoutAnythingGiveNoSource) {
-  EXPECT_THAT(cpu_clock_sources(root(), {}), IsEmpty());
-  EXPECT_THAT(cpu_busy_sources(root(), {}), IsEmpty());
-  EXPECT_THAT(cpu_throttle_sources(root(), {0, 1}), IsEmpty());
-  EXPECT_THAT(energy_sources(root()), IsEmpty());
-  EXPECT_THAT(temperature_sources(root()), IsEmpty());
-  EXPECT_THAT(network_sources(root()), IsEmpty());
+  EXPECT_THAT(node_sources(root(), {}), IsEmpty());
+  EXPECT_THAT(node_sources(root(), {0, 1}), IsEmpty());
   DeviceSampler sampler{{}, {}};
   EXPECT_THAT(sampler.stop(), IsEmpty());
 }
@@ -184,9 +180,9 @@ TEST_F(Files, GiveClocksOfTheCpusAskedFor) {
   write(clock_file(0), "1000000");
   write(clock_file(1), "3000000");
   write(clock_file(2), "2000000");
-  const Source source = only(cpu_clock_sources(root(), {1, 2}), clocks);
+  const Source source = only(node_sources(root(), {1, 2}), clocks);
   EXPECT_THAT(read(source), ElementsAre(2.5e9, 2e9));
-  EXPECT_THAT(read(cpu_clock_sources(root(), {})[0]), ElementsAre(2e9, 1e9));
+  EXPECT_THAT(read(node_sources(root(), {})[0]), ElementsAre(2e9, 1e9));
   remove(clock_file(2));
   EXPECT_THAT(read(source), ElementsAre(3e9, 3e9));
   remove(clock_file(1));
@@ -200,24 +196,24 @@ TEST_F(Files, LookAtEveryNthOfManyClocks) {
     cpus.push_back(cpu);
     write(clock_file(cpu), cpu % 4 == 0 ? "2000000" : "1");
   }
-  EXPECT_THAT(read(cpu_clock_sources(root(), cpus)[0]), ElementsAre(2e9, 2e9));
+  EXPECT_THAT(read(node_sources(root(), cpus)[0]), ElementsAre(2e9, 2e9));
 }
 
 TEST_F(Files, GiveClocksOfCpuinfoWhereThereIsNoOtherPlace) {
   write("proc/cpuinfo",
         "processor\t: 0\nmodel name\t: X @ 2.3GHz\ncpu MHz\t\t: 2300.5\n\n"
         "processor\t: 1\ncpu MHz\t\t: 1200.0");
-  EXPECT_THAT(read(cpu_clock_sources(root(), {0})[0]), ElementsAre(2300.5e6, 2300.5e6));
-  EXPECT_THAT(read(cpu_clock_sources(root(), {})[0]), ElementsAre(1750.25e6, 1200e6));
+  EXPECT_THAT(read(node_sources(root(), {0})[0]), ElementsAre(2300.5e6, 2300.5e6));
+  EXPECT_THAT(read(node_sources(root(), {})[0]), ElementsAre(1750.25e6, 1200e6));
   write("proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00");  // as on ARM
-  EXPECT_THAT(cpu_clock_sources(root(), {}), IsEmpty());
+  EXPECT_THAT(node_sources(root(), {}), IsEmpty());
 }
 
 TEST_F(Files, CountHowOftenCoresWereTooHot) {
   for (const int cpu : {0, 1, 2}) {
     write(cpu_file(cpu, "thermal_throttle/core_throttle_count"), std::to_string(cpu));
   }
-  const Source source = only(cpu_throttle_sources(root(), {1, 2}),
+  const Source source = only(node_sources(root(), {1, 2}),
                              {{.device = "cpu", .quantity = "throttle_count", .unit = "1"}});
   EXPECT_THAT(read(source), ElementsAre(3));
   remove(cpu_file(1, ""));  // the rest would look like a count that fell
@@ -230,10 +226,10 @@ TEST_F(Files, GiveTheTimeThatCpusWereBusy) {
   write("proc/stat",
         "cpu  999 9 9 9 9 9 9 9 9 9\ncpu0 100 10 20 5000 300 4 6 77 50 0\n"
         "cpu1 50 0 10 5000 300 0 0 77 50 0\ncpu10 7 0 0 0 0 0 0 0 0 0\nintr 12 0 0");
-  const Source source = only(cpu_busy_sources(root(), {0, 1}),
-                             {{.device = "cpu", .quantity = "busy_time", .unit = "s"}});
+  const Source source =
+      only(node_sources(root(), {0, 1}), {{.device = "cpu", .quantity = "busy_time", .unit = "s"}});
   EXPECT_THAT(read(source), ElementsAre(DoubleEq((140 + 60) / 2.0 / ticks)));
-  EXPECT_THAT(cpu_busy_sources(root(), {5}), IsEmpty());
+  EXPECT_THAT(node_sources(root(), {5}), IsEmpty());
   remove("proc/stat");
   EXPECT_THAT(read(source), ElementsAre(is_nan));
 }
@@ -250,7 +246,7 @@ TEST_F(Files, GiveEnergyThatGoesOnWhereItsRegisterWraps) {
   zone("intel-rapl:0:1", "dram", "500000");
   zone("intel-rapl:1", "psys", "1");
   zone("intel-rapl-mmio:0", "package-0", "1");  // the same once more
-  const auto sources = energy_sources(root());
+  const auto sources = node_sources(root(), {});
   ASSERT_THAT(sources, SizeIs(2));
   EXPECT_EQ(sources[0].channels[0],
             (Channel{.device = "package 0", .quantity = "energy", .unit = "J"}));
@@ -276,7 +272,7 @@ TEST_F(Files, GiveTemperaturesOfPackages) {
   write("sys/class/thermal/thermal_zone0/temp", "20000");
   write("sys/class/thermal/thermal_zone1/type", "x86_pkg_temp");
   write("sys/class/thermal/thermal_zone1/temp", "41500");
-  EXPECT_THAT(read(only(temperature_sources(root()), channel("package 0"))),
+  EXPECT_THAT(read(only(node_sources(root(), {}), channel("package 0"))),
               ElementsAre(DoubleEq(314.65)));
   // Where a driver tells packages from cores, it is asked.
   write("sys/class/hwmon/hwmon2/name", "coretemp");
@@ -284,7 +280,7 @@ TEST_F(Files, GiveTemperaturesOfPackages) {
   write("sys/class/hwmon/hwmon2/temp1_input", "50000");
   write("sys/class/hwmon/hwmon2/temp2_label", "Core 0");
   write("sys/class/hwmon/hwmon2/temp2_input", "60000");
-  EXPECT_THAT(read(only(temperature_sources(root()), channel("package 1"))),
+  EXPECT_THAT(read(only(node_sources(root(), {}), channel("package 1"))),
               ElementsAre(DoubleEq(323.15)));
 }
 
@@ -300,7 +296,7 @@ TEST_F(Files, GiveCountersOfPortsThatAreActive) {
       {.device = "mlx5_0 port 1", .quantity = "sent_bytes", .unit = "B"},
       {.device = "mlx5_0 port 1", .quantity = "received_bytes", .unit = "B"},
       {.device = "mlx5_0 port 1", .quantity = "link_downed", .unit = "1"}};
-  EXPECT_THAT(read(only(network_sources(root()), counters)), ElementsAre(4000, 8000, 3));
+  EXPECT_THAT(read(only(node_sources(root(), {}), counters)), ElementsAre(4000, 8000, 3));
 }
 
 TEST_F(Files, GiveCountersOfRealEthernetThatIsUp) {
@@ -311,7 +307,7 @@ TEST_F(Files, GiveCountersOfRealEthernetThatIsUp) {
     write(device + "/operstate", name == "eth1" ? "down" : "up");
     if (name != "lo") write(device + "/device/vendor", "0x1af4");
   }
-  const auto sources = network_sources(root());
+  const auto sources = node_sources(root(), {});
   ASSERT_THAT(sources, SizeIs(1));
   EXPECT_EQ(sources[0].channels[0].device, "eth0");
   EXPECT_THAT(read(sources[0]), ElementsAre(10, 20));

@@ -119,7 +119,11 @@ TEST(Layout, KnowsLargeMachines) {
 TEST(Layout, RefusesWhatIsNone) {
   EXPECT_THROW((void)packed(8, 0), std::invalid_argument);
   EXPECT_THROW((void)packed(0, 8), std::invalid_argument);
-  EXPECT_THROW((void)places_of({.dp = 8}, packed(4, 2), mesh::Axis::dp), std::invalid_argument);
+  for (const Layout& wrong : {packed(4, 2), Layout{{0, 0, 0, 0, 1, 1, 1, -1}}}) {
+    EXPECT_THROW((void)places_of({.dp = 8}, wrong, mesh::Axis::dp), std::invalid_argument);
+    EXPECT_THROW((void)places_of_messages({.dp = 8}, wrong, mesh::Axis::dp, 1),
+                 std::invalid_argument);
+  }
 }
 
 }  // namespace

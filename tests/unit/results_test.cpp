@@ -195,6 +195,20 @@ TEST_F(RunFile, HasRoomForRowsWithManyKeys) {
   EXPECT_LE(std::filesystem::file_size(file()), room_for(point));
 }
 
+// A byte that is not UTF-8 takes three bytes in the file.
+TEST_F(RunFile, HasRoomForTextsThatAreNotUtf8) {
+  const std::string raw(100'000, '\xFF');
+  PointData point = samples::skipped_point(0);
+  point.reason.clear();
+  const std::uint64_t without = room_for(point);
+  point.reason = raw;
+  EXPECT_GE(room_for(point), without + 3 * raw.size());
+  point.labels = {raw, "short"};
+  (void)written_and_read(point);
+  EXPECT_GE(room_for(point), without + 9 * raw.size());
+  EXPECT_LE(std::filesystem::file_size(file()), room_for(point));
+}
+
 TEST_F(RunFile, RefusesAPointThatContradictsItself) {
   using Damage = std::function<void(PointData&)>;
   const auto solo = [](std::int64_t time) -> Damage {

@@ -108,18 +108,9 @@ void collect_communicators(const comm::Communicator& point,
 std::vector<machine::Source> sources_of(const SamplingDuty& duty,
                                         const machine::NvmlLibrary& nvml) {
   std::vector<machine::Source> sources;
-  const auto add = [&sources](std::vector<machine::Source> more) {
-    std::ranges::move(more, std::back_inserter(sources));
-  };
-  if (!duty.gpu_uuid.empty()) add(machine::gpu_sources(nvml, duty.gpu_uuid));
+  if (!duty.gpu_uuid.empty()) sources = machine::gpu_sources(nvml, duty.gpu_uuid);
   if (duty.node) {
-    const std::filesystem::path root = "/";
-    add(machine::cpu_clock_sources(root, duty.cpus));
-    add(machine::cpu_throttle_sources(root, duty.cpus));
-    add(machine::cpu_busy_sources(root, duty.cpus));
-    add(machine::energy_sources(root));
-    add(machine::temperature_sources(root));
-    add(machine::network_sources(root));
+    std::ranges::move(machine::node_sources("/", duty.cpus), std::back_inserter(sources));
   }
   return sources;
 }
