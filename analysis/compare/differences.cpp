@@ -286,7 +286,10 @@ std::vector<CausePart> efficiency_causes(const efficiency::Waterfall& here,
 }
 
 std::vector<CausePart> above(std::vector<CausePart> parts, double limit) {
-  const auto is_small = [limit](const CausePart& at) { return std::abs(at.value) < limit; };
+  // The untraced part is no cause, so it stays apart from the other causes even if it is small.
+  const auto is_small = [limit](const CausePart& at) {
+    return at.cause == untraced_part ? at.value == 0 : std::abs(at.value) < limit;
+  };
   double rest = 0;
   for (const CausePart& part : parts) {
     if (is_small(part)) rest += part.value;

@@ -46,9 +46,8 @@ inline constexpr std::size_t least_launches = 3;
 [[nodiscard]] std::vector<CausePart> efficiency_causes(const efficiency::Waterfall& here,
                                                        const efficiency::Waterfall& there);
 
-/// Returns the parts with an absolute size of at least `limit`, the largest first, then "other
-/// causes" with the sum of the smaller parts, if any. untraced_part comes last, unless it is one of
-/// the smaller parts.
+/// Returns the causes with an absolute size of at least `limit`, the largest first, then "other
+/// causes" with the sum of the smaller causes, if any, and at last untraced_part, unless it is 0.
 [[nodiscard]] std::vector<CausePart> above(std::vector<CausePart> parts, double limit);
 
 /// Sets the p-values and the verdict of each difference, and returns the overall result of the

@@ -92,40 +92,28 @@ void add_files(const UnlikeEnd& from, UnlikeEnd& into) {
   }
 }
 
-/// Differences that share one line of text, either of one curve or of all curves.
+/// Differences that share one line of text, of one curve or of several.
 struct Group {
   Unlike unlike;  ///< the first difference, with the files of all
   std::set<int> ranks{};
+  std::set<std::size_t> curves{};  ///< the compared curves that differ in this way
 };
 
 void add(const Unlike& at, Group& into) {
   add_files(at.here, into.unlike.here);
   add_files(at.there, into.unlike.there);
   if (at.ranks) into.ranks.insert(*at.ranks);
+  if (at.curve) into.curves.insert(*at.curve);
 }
 
-/// Returns the number of compared curves that the side of the difference `at` has.
-std::size_t curves_of(const Comparison& of, const Unlike& at) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      of.curves, [&](const ComparedCurve& curve) { return curve.sides[at.side].has_value(); }));
-}
-
-/// True if the two sides differ in this setting in the same way on all curves, as whole curves.
-bool is_of_all(const Comparison& of, const Unlike& at) {
-  std::set<std::size_t> curves;
-  for (const Unlike& other : of.unlike) {
-    if (says_the_same(at, other) && other.curve && !other.ranks) curves.insert(*other.curve);
-  }
-  return !at.ranks && at.curve && curves.size() > 1 && curves.size() == curves_of(of, at);
-}
-
-template <class Same>
-void gather(const Unlike& at, std::vector<Group>& groups, const Same& same) {
-  const auto known =
-      std::ranges::find_if(groups, [&](const Group& group) { return same(group.unlike, at); });
-  if (known != groups.end()) return add(at, *known);
-  groups.push_back({.unlike = at});
-  add(at, groups.back());
+/// True if the two sides differ in this setting on all compared curves that both have, as whole
+/// curves, and these are several.
+bool is_of_all(const Comparison& of, const Group& group) {
+  const auto curves =
+      static_cast<std::size_t>(std::ranges::count_if(of.curves, [&](const ComparedCurve& curve) {
+        return curve.sides[group.unlike.side].has_value();
+      }));
+  return group.ranks.empty() && curves > 1 && group.curves.size() == curves;
 }
 
 bool is_of_one_curve(const Unlike& a, const Unlike& b) {
@@ -148,6 +136,7 @@ std::vector<Group> of_several_curves(const std::vector<Group>& groups) {
       add_files(at.unlike.here, known->unlike.here);
       add_files(at.unlike.there, known->unlike.there);
       known->unlike.title += "; " + at.unlike.title;
+      known->curves.insert(at.curves.begin(), at.curves.end());
     }
   }
   return joined;
@@ -230,26 +219,23 @@ std::vector<Unlike> not_verified(const merge::JoinedCurve& curve) {
 }
 
 std::vector<std::string> unlike_lines(const Comparison& of) {
-  std::vector<Group> common, left;
+  std::vector<Group> groups;
   for (const Unlike& at : with_injections_at_labels(of.unlike)) {
-    if (is_of_all(of, at)) {
-      gather(at, common, says_the_same);
-    } else {
-      gather(at, left, is_of_one_curve);
-    }
+    const auto known = std::ranges::find_if(
+        groups, [&](const Group& group) { return is_of_one_curve(group.unlike, at); });
+    add(at, known == groups.end() ? groups.emplace_back(Group{.unlike = at}) : *known);
   }
   // The differences are ordered by side. This sorts them by curve, so that those of one curve are
   // on neighbouring lines.
-  std::ranges::stable_sort(left, {}, [](const Group& at) {
+  std::ranges::stable_sort(groups, {}, [](const Group& at) {
     return std::pair{!at.unlike.curve, at.unlike.curve.value_or(0)};
   });
+  groups = of_several_curves(groups);
+  std::ranges::stable_partition(groups, [&](const Group& at) { return is_of_all(of, at); });
   std::vector<std::string> lines;
-  for (Group& group : common) {
-    group.unlike.title = fmt::format("all {} curves", curves_of(of, group.unlike));
-    lines.push_back(text_of(group.unlike));
-  }
-  for (const Group& group : of_several_curves(left)) {
-    lines.push_back(text_of(group.unlike, {group.ranks.begin(), group.ranks.end()}));
+  for (Group& at : groups) {
+    if (is_of_all(of, at)) at.unlike.title = fmt::format("all {} curves", at.curves.size());
+    lines.push_back(text_of(at.unlike, {at.ranks.begin(), at.ranks.end()}));
   }
   return lines;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
@@ -120,60 +121,35 @@ std::optional<int> most_awaited(const breakdown::BreakdownResult& breakdown) {
   return static_cast<int>(most - caused.begin());
 }
 
-/// Returns "mostly for rank 3 (node1), last in 4 of 4 traced steps"; "" where no rank stands out.
-std::string awaited_text(const results::RunData& run, const results::PointData& point,
-                         const breakdown::BreakdownResult& breakdown) {
-  const auto late = most_awaited(breakdown);
-  if (!late) return "";
-  return fmt::format("mostly for {}, last in {} of {} traced steps", place_of(run, point, *late),
-                     breakdown.caused.steps_as_last[static_cast<std::size_t>(*late)],
-                     breakdown.steps);
-}
-
-NamedCause imbalance_of(const results::RunData& run, const results::PointData& point,
-                        const breakdown::BreakdownResult& breakdown, double share) {
-  NamedCause cause{.kind = "imbalance", .ranks = {}, .size = share, .text = {}};
-  cause.text =
-      fmt::format("imbalance: {} of the step is waiting for ranks that are consistently late",
-                  units::format_percent(share));
-  const auto late = most_awaited(breakdown);
-  if (!late) return cause;
-  cause.ranks = {*late};
-  cause.text += ", " + awaited_text(run, point, breakdown);
-  const std::string reason = reason_of(point, breakdown, *late);
-  if (!reason.empty()) cause.text += ": " + reason;
-  return cause;
-}
-
-/// Adds the waiting as one cause, for points whose traces do not tell imbalance from noise.
-void add_undivided(const results::RunData& run, const results::PointData& point,
-                   const breakdown::BreakdownResult& breakdown, std::vector<NamedCause>& result) {
-  const double share = breakdown.mean->wait / breakdown.mean->step;
-  if (!(share > visible)) return;
-  const std::string whom = awaited_text(run, point, breakdown);
-  result.push_back(
-      {.kind = "waiting",
-       .ranks = whom.empty() ? std::vector<int>{} : std::vector<int>{*most_awaited(breakdown)},
-       .size = share,
-       .text = fmt::format("waiting: {} of the step is for late ranks{}{}",
-                           units::format_percent(share), whom.empty() ? "" : ", ", whom)});
-}
-
+/// Adds the waiting for other ranks: divided into imbalance and noise, or as one cause if the
+/// traces do not tell these apart.
 void add_waits(const results::RunData& run, const results::PointData& point,
                const breakdown::BreakdownResult& breakdown, std::vector<NamedCause>& result) {
   if (!breakdown.mean || !breakdown.wait_known) return;
-  if (!breakdown.waits) return add_undivided(run, point, breakdown, result);
-  const double imbalance = breakdown.waits->imbalance / breakdown.mean->step;
-  const double noise = breakdown.waits->noise / breakdown.mean->step;
-  if (imbalance > visible) result.push_back(imbalance_of(run, point, breakdown, imbalance));
-  if (noise > visible) {
-    result.push_back({.kind = "noise",
-                      .ranks = {},
-                      .size = noise,
-                      .text = fmt::format(
-                          "noise: {} of the step is waiting for ranks that are occasionally late",
-                          units::format_percent(noise))});
+  const auto add = [&](const char* kind, double seconds, std::vector<int> ranks,
+                       const std::string& what) {
+    const double share = seconds / breakdown.mean->step;
+    if (!(share > visible)) return;
+    result.push_back({.kind = kind,
+                      .ranks = std::move(ranks),
+                      .size = share,
+                      .text = fmt::format("{}: {} of the step is {}", kind,
+                                          units::format_percent(share), what)});
+  };
+  std::vector<int> late;
+  std::string whom, reason;
+  if (const std::optional<int> rank = most_awaited(breakdown)) {
+    late = {*rank};
+    whom = fmt::format(
+        ", mostly for {}, last in {} of {} traced steps", place_of(run, point, *rank),
+        breakdown.caused.steps_as_last[static_cast<std::size_t>(*rank)], breakdown.steps);
+    reason = reason_of(point, breakdown, *rank);
+    if (!reason.empty()) reason = ": " + reason;
   }
+  if (!breakdown.waits) return add("waiting", breakdown.mean->wait, late, "for late ranks" + whom);
+  add("imbalance", breakdown.waits->imbalance, late,
+      "waiting for ranks that are consistently late" + whom + reason);
+  add("noise", breakdown.waits->noise, {}, "waiting for ranks that are occasionally late");
 }
 
 }  // namespace

@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/page/point_details.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -24,9 +28,8 @@ constexpr int digits = 5;  ///< significant digits of times and values
 /// Returns the place of a quantity in the order of the charts; quantities that are not in `order`
 /// come last.
 std::size_t place_of(const std::string& quantity) {
-  constexpr std::array<std::string_view, 8> order{"sm_clock",    "clock",       "clock_min",
-                                                  "power",       "temperature", "throttle_reasons",
-                                                  "utilisation", "memory_clock"};
+  constexpr std::array<std::string_view, 7> order{
+      "sm_clock", "clock", "power", "temperature", "utilisation", "memory_clock", "clock_min"};
   const auto found = std::ranges::find(order, quantity);
   return static_cast<std::size_t>(found - order.begin());
 }
@@ -41,10 +44,14 @@ using Device = std::pair<int, std::string>;
 /// Maps each quantity (its place by place_of(), and its name) to its series, one for each device.
 using ByQuantity = std::map<std::pair<std::size_t, std::string>, std::vector<const DeviceSeries*>>;
 
+/// Returns the series that a chart shows: those of levels and of the reasons for lowered clocks.
+/// The time that samples took is no state of a device.
 ByQuantity drawable(const results::PointData& point) {
   ByQuantity result;
   for (const DeviceSeries* const series : devices::usable_series(point).series) {
-    if (devices::quantity_of(series->quantity).kind == devices::QuantityKind::counter) continue;
+    const bool is_counter =
+        devices::quantity_of(series->quantity).kind == devices::QuantityKind::counter;
+    if (is_counter || series->quantity == "sample_time") continue;
     result[{place_of(series->quantity), series->quantity}].push_back(series);
   }
   return result;
@@ -85,10 +92,7 @@ Bucket bucket_of(const DeviceSeries& series, std::size_t begin, std::size_t end,
     bucket.value += series.value[i];
     bucket.low = std::min(bucket.low, series.value[i]);
     bucket.high = std::max(bucket.high, series.value[i]);
-    // A double holds integers exactly only below 2^53, so a larger sample cannot be a set of bits.
-    if (series.value[i] >= 0 && series.value[i] < 0x1p53) {
-      bits |= static_cast<std::uint64_t>(series.value[i]);
-    }
+    bits |= devices::sampled_bits(series.value[i]).value_or(0);
   }
   const auto count = static_cast<double>(end - begin);
   bucket.time /= count;
@@ -105,8 +109,15 @@ bool is_level(const Bucket& before, const Bucket& at, const Bucket& after) {
   return is_same(&Bucket::value) && is_same(&Bucket::low) && is_same(&Bucket::high);
 }
 
+/// Returns the reasons for lowered clocks that are set in the value, as text; "" if there are none.
+Json reasons_text(const Bucket& at) {
+  const auto names = devices::reason_names(static_cast<std::uint64_t>(at.value));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 void add_values(const DeviceSeries& series, std::size_t most, Json& line) {
   const devices::QuantityKind kind = devices::quantity_of(series.quantity).kind;
+  const bool has_bits = kind == devices::QuantityKind::bits;
   const std::size_t samples = series.value.size();
   const std::size_t count = std::min(samples, std::max<std::size_t>(most, 2));
   std::vector<Bucket> buckets;
@@ -119,7 +130,7 @@ void add_values(const DeviceSeries& series, std::size_t most, Json& line) {
     const Bucket& at = buckets[i];
     if (i > 0 && i + 1 < count && is_level(buckets[i - 1], at, buckets[i + 1])) continue;
     time.push_back(drawn(at.time, digits));
-    value.push_back(drawn(at.value, kind == devices::QuantityKind::bits ? 16 : digits));
+    value.push_back(has_bits ? reasons_text(at) : drawn(at.value, digits));
     low.push_back(drawn(at.low, digits));
     high.push_back(drawn(at.high, digits));
     varies = varies || at.low != at.high;
@@ -127,7 +138,7 @@ void add_values(const DeviceSeries& series, std::size_t most, Json& line) {
   line["averaged"] = (samples + count - 1) / count;
   line["time"] = std::move(time);
   line["value"] = std::move(value);
-  if (!varies || kind == devices::QuantityKind::bits) return;
+  if (!varies || has_bits) return;
   line["low"] = std::move(low);
   line["high"] = std::move(high);
 }

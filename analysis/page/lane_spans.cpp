@@ -125,8 +125,7 @@ std::vector<LaneSpan> spans_of(const program::Outline& outline, const timeline::
                      .stream = op.stream,
                      .place = op.place,
                      .start = start,
-                     .end = end,
-                     .busy = end - start});
+                     .end = end});
   }
   std::ranges::stable_sort(spans, {}, [](const LaneSpan& span) {
     return std::tuple{span.stream, span.start};
@@ -150,7 +149,6 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Na
     }
     LaneSpan& last = result.back();
     last.end = span.end;
-    last.busy += span.busy;
     last.merged += span.merged;
     last.op = common_op(last.op, span.op);
     if (last.place.layer != span.place.layer) last.place.layer = -1;
@@ -180,9 +178,9 @@ LaneUse use_of(const std::vector<LaneSpan>& spans, const timeline::Interval& ste
   const IntervalSet exposed = take(LaneOp::communication);
   use.totals.exposed = timeline::total(exposed);
   use.totals.gap = timeline::total(left);
-  for (const auto& at : exposed) use.idle.push_back({LaneIdle::Kind::exposed, at});
-  for (const auto& at : left) use.idle.push_back({LaneIdle::Kind::gap, at});
-  std::ranges::sort(use.idle, {}, [](const LaneIdle& at) { return at.time.begin; });
+  for (const auto& at : exposed) use.idle.push_back({LaneIdle::Kind::exposed, at.begin, at.end});
+  for (const auto& at : left) use.idle.push_back({LaneIdle::Kind::gap, at.begin, at.end});
+  std::ranges::sort(use.idle, {}, &LaneIdle::start);
   return use;
 }
 

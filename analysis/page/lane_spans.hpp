@@ -52,10 +52,7 @@ struct LaneSpan {
   std::uint8_t stream = 0;
   program::Place place{};
   units::Nanoseconds start, end;
-  units::Nanoseconds busy;  ///< the sum of the lengths of its ops
-  std::size_t merged = 1;   ///< number of ops in the span
-
-  [[nodiscard]] units::Nanoseconds gaps() const { return end - start - busy; }
+  std::size_t merged = 1;  ///< number of ops in the span
 };
 
 /// Says when neighbours on a stream count as alike: if they have the same phase and microbatch and,
@@ -78,7 +75,8 @@ enum class Alike : std::uint8_t { same_kind, any_kind };
 /// transferring or waiting. gap: nothing runs.
 struct LaneIdle {
   enum class Kind : std::uint8_t { exposed = 0, gap = 1 } kind{};
-  timeline::Interval time{};
+  units::Nanoseconds start, end;
+  static constexpr int stream = 0;  ///< the idle times of a lane are of all its streams
 };
 
 /// The time of a rank's step by activity. While several activities run, only the first of these

@@ -86,25 +86,18 @@ std::size_t count_spans(const std::vector<Lane>& lanes) {
   return count;
 }
 
-Interval time_of(const LaneSpan& span) { return {.begin = span.start, .end = span.end}; }
-Interval time_of(const LaneIdle& idle) { return idle.time; }
-int row_of(const LaneSpan& span) { return span.stream; }
-int row_of(const LaneIdle& /*idle*/) { return 0; }
-
 /// Reduces the items of a lane: divides the step into about `stretches` equal parts, and keeps, for
 /// each stream and part, the longest item that begins there.
 template <class Item>
 void sample(std::vector<Item>& items, const Interval& step, std::size_t stretches) {
-  const auto length = [](const Item& item) { return time_of(item).end - time_of(item).begin; };
+  const auto length = [](const Item& item) { return item.end - item.start; };
   // In a damaged file, a step may have length 0, or a lane so many streams that `stretches` is 0.
   const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(1, stretches));
   const std::int64_t of_part = std::max<std::int64_t>(1, (step.end - step.begin).value() / parts);
-  const auto part = [&](const Item& item) {
-    return (time_of(item).begin - step.begin).value() / of_part;
-  };
+  const auto part = [&](const Item& item) { return (item.start - step.begin).value() / of_part; };
   std::vector<Item> kept;
   for (const Item& item : items) {
-    if (kept.empty() || row_of(kept.back()) != row_of(item) || part(kept.back()) != part(item)) {
+    if (kept.empty() || kept.back().stream != item.stream || part(kept.back()) != part(item)) {
       kept.push_back(item);
     } else if (length(item) > length(kept.back())) {
       kept.back() = item;
@@ -132,10 +125,9 @@ void thin_out(LaneSet& set, std::size_t most) {
   for (Lane& lane : set.lanes) {
     const Interval step{.begin = lane.zero, .end = lane.zero + set.length};
     std::set<int> streams;
-    for (const LaneSpan& span : lane.spans) streams.insert(row_of(span));
+    for (const LaneSpan& span : lane.spans) streams.insert(span.stream);
     if (before > most && !streams.empty()) sample(lane.spans, step, each / streams.size());
-    std::erase_if(lane.use.idle,
-                  [&](const LaneIdle& at) { return at.time.end - at.time.begin < pixel; });
+    std::erase_if(lane.use.idle, [&](const LaneIdle& at) { return at.end - at.start < pixel; });
     if (lane.use.idle.size() > each / 2) sample(lane.use.idle, step, each / 2);
   }
   set.spans_left_out = before - count_spans(set.lanes);
@@ -197,7 +189,6 @@ void add_spans(const LaneSet& set, Json& timeline) {
   Names ops, phases;
   Json spans = columns({"lane", "stream", "op", "phase", "layer", "microbatch", "start", "length"});
   std::size_t merged = 0;
-  Nanoseconds gaps;
   for (std::size_t lane = 0; lane < set.lanes.size(); ++lane) {
     for (const LaneSpan& span : set.lanes[lane].spans) {
       spans["lane"].push_back(lane);
@@ -209,14 +200,12 @@ void add_spans(const LaneSet& set, Json& timeline) {
       spans["start"].push_back((span.start - set.lanes[lane].zero).value());
       spans["length"].push_back((span.end - span.start).value());
       merged += span.merged - 1;
-      gaps += span.gaps();
     }
   }
   timeline["ops"] = ops.all();
   timeline["phases"] = phases.all();
   timeline["spans"] = std::move(spans);
   timeline["merged"] = merged;
-  timeline["merged_gaps"] = gaps.value();
   timeline["spans_left_out"] = set.spans_left_out;
 }
 
@@ -262,8 +251,8 @@ Json idle_json(const LaneSet& set) {
   for (std::size_t lane = 0; lane < set.lanes.size(); ++lane) {
     for (const LaneIdle& at : set.lanes[lane].use.idle) {
       idle["lane"].push_back(lane);
-      idle["start"].push_back((at.time.begin - set.lanes[lane].zero).value());
-      idle["length"].push_back((at.time.end - at.time.begin).value());
+      idle["start"].push_back((at.start - set.lanes[lane].zero).value());
+      idle["length"].push_back((at.end - at.start).value());
       idle["kind"].push_back(static_cast<int>(at.kind));
     }
   }

@@ -163,23 +163,23 @@ std::vector<DetailedPoint> detailed_points(const merge::Report& report) {
 }
 
 DetailLimits limits_within(const results::PointData& point, std::size_t bytes) {
-  const std::size_t quarter = bytes / 4;
+  const std::size_t eighth = bytes / 8;
   // Each limit is computed from an estimate of the bytes that one step, span, row, cell, line or
   // sample takes.
-  constexpr std::size_t step = 25, span = 50, row = 256, cell = 8, line = 6000, sample = 40;
+  constexpr std::size_t step = 25, span = 50, row = 128, cell = 8, line = 6000, sample = 40;
   constexpr std::size_t spans_of_lane = 125;
   const DetailLimits most;
   DetailLimits limits;
-  limits.steps = std::clamp<std::size_t>(quarter / 2 / step, 100, most.steps);
-  limits.spans = std::clamp<std::size_t>(quarter * 3 / 2 / span, 250, most.spans);
+  limits.steps = std::clamp<std::size_t>(eighth / step, 100, most.steps);
+  limits.spans = std::clamp<std::size_t>(3 * eighth / span, 250, most.spans);
   limits.lanes = std::clamp<std::size_t>(limits.spans / spans_of_lane, 2, most.lanes);
-  limits.rows = std::clamp<std::size_t>(quarter / row, 64, most.rows);
+  limits.rows = std::clamp<std::size_t>(eighth / row, 64, most.rows);
   const std::size_t rows =
       std::clamp<std::size_t>(static_cast<std::size_t>(point.ranks), 1, limits.rows);
-  limits.columns = std::clamp<std::size_t>(quarter / 2 / rows / cell, 16, most.columns);
-  limits.devices = std::clamp<std::size_t>(quarter / line, 2, most.devices);
+  limits.columns = std::clamp<std::size_t>(eighth / rows / cell, 16, most.columns);
+  limits.devices = std::clamp<std::size_t>(2 * eighth / line, 2, most.devices);
   const std::size_t lines = std::max<std::size_t>(1, count_device_lines(point, limits.devices));
-  limits.samples = std::clamp<std::size_t>(quarter / lines / sample, 16, most.samples);
+  limits.samples = std::clamp<std::size_t>(2 * eighth / lines / sample, 16, most.samples);
   return limits;
 }
 

@@ -32,9 +32,9 @@ struct DetailLimits {
 };
 
 /// Returns limits with which the data for a point's charts takes at most about `bytes`. The
-/// timeline gets three eighths of `bytes`, the rows of the rank map a quarter, its cells an eighth,
-/// devices a quarter, and steps an eighth. These shares are more than the whole, but the size of an
-/// entry is estimated generously. A few entries of each always remain, which take up to 64 kB.
+/// timeline gets three eighths of `bytes`, devices two eighths, and the rows of the rank map, its
+/// cells and the steps one eighth each. A few entries of each always remain, which take up to 64
+/// kB.
 [[nodiscard]] DetailLimits limits_within(const results::PointData& point, std::size_t bytes);
 
 /// Sentences that say how much of the data a page shows. Each sentence is about all points
@@ -122,7 +122,6 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - spans{}, idle{}: a list for each column; times are nanoseconds after the start of the drawn
 ///   time
 /// - merged: number of spans that were merged into others
-/// - merged_gaps: nanoseconds of gaps within merged spans
 /// - spans_left_out: number of shorter spans that are not drawn
 /// - totals{}: LaneTotals of each lane in nanoseconds, over all spans
 /// - breakdown{}: seconds, means over the ranks of the lanes and all traced steps that count; null
@@ -137,10 +136,10 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// a list, are device, rank, world_rank (MPI's), host, quantity, unit, time[] (seconds after the
 /// first step), value[], averaged (the largest number of samples in a value), and low[] and high[]
 /// if samples were averaged. A line has at most limits.samples values. If there are more samples, a
-/// value is the mean over a number of consecutive samples, with the lowest and the highest; for a
-/// quantity that is a set of bits, it has all bits that were set. A value that equals both its
-/// neighbours is left out, since the line is the same without it. A quantity has at most
-/// limits.devices lines, for the devices that differ most from the others. Clocks, power and
+/// value is the mean over a number of consecutive samples, with the lowest and the highest; a value
+/// of throttle_reasons is a text with all reasons for lowered clocks in these samples. A value that
+/// equals both its neighbours is left out, since the line is the same without it. A quantity has at
+/// most limits.devices lines, for the devices that differ most from the others. Clocks, power and
 /// temperature come first. Counters are left out, since their values have no meaning by themselves.
 [[nodiscard]] nlohmann::ordered_json device_lines(std::span<const results::RankFacts> facts,
                                                   const results::PointData& point,

@@ -52,10 +52,11 @@ std::vector<std::size_t> shown_findings(std::span<const advice::Finding> finding
   std::vector<std::size_t> indices(findings.size());
   std::iota(indices.begin(), indices.end(), 0);
   std::set<std::string_view> seen;
-  std::ranges::stable_partition(indices, [&](std::size_t i) {
+  const auto others = std::ranges::stable_partition(indices, [&](std::size_t i) {
     return findings[i].concern == advice::Concern::hardware && seen.insert(findings[i].rule).second;
   });
-  indices.resize(std::min(indices.size(), most));
+  const std::size_t faults = indices.size() - others.size();
+  indices.resize(std::min(indices.size(), std::max(most, faults)));
   std::ranges::sort(indices);
   return indices;
 }

@@ -63,8 +63,9 @@ struct BenchesSummary {
 
 /// Returns the share of a step that a finding may cost: "~22%", "<1%", or "—" if it is not known.
 [[nodiscard]] std::string share_text(const advice::Finding& finding);
-/// Returns the indices of at most `most` findings to show, in ascending order. The worst finding of
-/// each rule about hardware is chosen first, then the first of all other findings.
+/// Returns the indices of the findings to show, in ascending order: the worst finding of each rule
+/// about hardware, however many these are, and the first of all other findings, up to `most` in
+/// all.
 [[nodiscard]] std::vector<std::size_t> shown_findings(std::span<const advice::Finding> findings,
                                                       std::size_t most);
 

@@ -58,8 +58,8 @@ for (const clipboard of ["the clipboard", "no clipboard"]) {
   }));
 }
 
-/** Adds a metric to the table of the page's data, as one line of point_metrics.cpp does, before the page's script reads it. */
-function addMetric() {
+/** Calls edit(data) with the page's data before the page's script reads it. */
+function changeData(edit) {
   const watch = new MutationObserver(() => {
     let data;
     try {
@@ -68,12 +68,18 @@ function addMetric() {
       return; // it is not all there yet
     }
     watch.disconnect();
-    data.metrics.point.one_line = { heading: "one line", form: "seconds", unit: "s", sentence: "a metric in one line", shown: true };
-    const points = data.report?.runs[0].points ?? data.compare.curves.flatMap(({ sides }) => sides.flatMap((side) => side.points));
-    for (const point of points) point.one_line = point.ranks;
+    edit(data);
     document.getElementById("data").textContent = JSON.stringify(data);
   });
   watch.observe(document, { childList: true, subtree: true, characterData: true });
+}
+const changedBy = (edit) => `(${changeData})(${edit})`;
+
+/** Adds a metric to the table of the page's data, as one line of point_metrics.cpp does. */
+function addMetric(data) {
+  data.metrics.point.one_line = { heading: "one line", form: "seconds", unit: "s", sentence: "a metric in one line", shown: true };
+  const points = data.report?.runs[0].points ?? data.compare.curves.flatMap(({ sides }) => sides.flatMap((side) => side.points));
+  for (const point of points) point.one_line = point.ranks;
 }
 
 for (const [name, id] of [["run", "efficiency"], ["compare", "compare-efficiency"]]) {
@@ -86,8 +92,19 @@ for (const [name, id] of [["run", "efficiency"], ["compare", "compare-efficiency
     assert.ok(rows.length > 1);
     for (const row of rows) assert.equal(row[headers.indexOf("one line")], `${row[headers.indexOf("ranks")]}.00 s`);
     assert.deepEqual(said, []);
-  }, { before: addMetric }));
+  }, { before: changedBy(addMetric) }));
 }
+
+const loss = 0.9; // far beyond the differences of the page's points
+test("the line of a gate lies inside its chart", onPage("compare", async ({ page }) => {
+  await drawAll(page);
+  const [gate, zero, isInside] = await page.evaluate((of) => {
+    const { instance } = window.isoscale.charts["compare-differences"];
+    const [gate, zero] = [-of, 0].map((x) => instance.convertToPixel({ xAxisIndex: 0 }, x));
+    return [gate, zero, instance.containPixel("grid", [gate, instance.getHeight() / 2])];
+  }, loss);
+  assert.ok(gate < zero && isInside, `the gate is at ${gate}, zero at ${zero}`);
+}, { before: changedBy(`(data) => { data.compare.gate = { loss: ${loss}, verdict: "passed", sentence: "passed" }; }`) }));
 
 const themeOf = (page) => page.evaluate(() => ({
   theme: document.documentElement.dataset.theme,

@@ -137,6 +137,9 @@ TEST(Compare, SmallCausesAreSummedAndWhatIsUntracedIsLastAndNoCause) {
                {{"c", 0.3}, {"b", -0.2}, {"other causes", 0.003}});
   expect_parts(compare::above({{"untraced", 0.4}, {"a", 0.001}, {"b", 0.1}}, 0.005),
                {{"b", 0.1}, {"other causes", 0.001}, {"untraced", 0.4}});
+  expect_parts(compare::above({{"untraced", -0.002}, {"a", 0.001}, {"b", 0.1}}, 0.005),
+               {{"b", 0.1}, {"other causes", 0.001}, {"untraced", -0.002}});
+  expect_parts(compare::above({{"untraced", 0}, {"b", 0.1}}, 0.005), {{"b", 0.1}});
   auto b = traced_b();
   for (results::RunData& run : b) slow_down(run.points[1], 0.92);
   const Compared of{{traced_a(), b}};

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fstream>
+#include <utility>
 
 #include "analysis/advice/findings.hpp"
 #include "analysis/advice/rules.hpp"
@@ -130,6 +131,15 @@ TEST(FindingsText, HidesNoKindOfFaultOfHardware) {
   }
   EXPECT_EQ(render::shown_findings(many, 8), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 10}))
       << "the gravest of a kind is enough";
+  for (const auto& [i, rule] : {std::pair{3U, "slow-rank"},
+                                {5U, "slow-link"},
+                                {7U, "throttling"},
+                                {9U, "pcie-for-nvlink"}}) {
+    many[i].rule = rule;
+    many[i].concern = advice::Concern::hardware;
+  }
+  EXPECT_EQ(render::shown_findings(many, 3), (std::vector<std::size_t>{3, 5, 7, 9, 10}))
+      << "the limit hides none of five kinds";
   EXPECT_TRUE(render::findings_document({}).empty());
 }
 

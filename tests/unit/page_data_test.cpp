@@ -185,6 +185,10 @@ TEST(PageBudget, PicturesOfAnyPointTakeTheirShare) {
     const Json details =
         page::point_details(points[0], page::limits_within(*points[0].point->data, bytes));
     EXPECT_LE(page::page_bytes(details), bytes);
+    for (const auto& [part, eighths] :
+         {std::pair{"timeline", 3U}, {"devices", 2U}, {"rank_map", 2U}, {"steps", 1U}}) {
+      EXPECT_LE(page::page_bytes(details[part]), eighths * bytes / 8) << part;
+    }
     EXPECT_GE(page::page_bytes(details), std::min<std::size_t>(bytes, 1'000'000) / 3);
     page::PageNotes notes;
     page::note_details(points, Json::array({details}), notes);

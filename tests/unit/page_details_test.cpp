@@ -181,6 +181,7 @@ TEST(DeviceLines, KeepWhatIsLeastAndMost) {
   point.device_series = {series(0, "throttle_reasons", "1", reasons),
                          series(0, "power", "W", power),
                          series(0, "energy", "J", std::vector<double>(1000, 5)),
+                         series(0, "sample_time", "s", std::vector<double>(1000, 1e-3)),
                          series(1, "sm_clock", "Hz", {1.5e9, 1.5e9})};
   const results::RunData run = samples::launch("one", 2, 1);
   const Json lines = page::device_lines(run.rank_facts, point, {.samples = 100});
@@ -195,7 +196,8 @@ TEST(DeviceLines, KeepWhatIsLeastAndMost) {
   EXPECT_EQ(lines[1]["value"][77], 529);
   EXPECT_NEAR(lines[1]["time"][1].get<double>(), 1.45, 1e-9);
   // A line that stays level needs no values in between.
-  EXPECT_EQ(lines[2]["value"], (Json{0, 0, 72, 0, 0}));
+  EXPECT_EQ(lines[2]["value"],
+            (Json{"", "", "hardware slowdown, hardware thermal slowdown", "", ""}));
   EXPECT_NEAR(lines[2]["time"][2].get<double>(), 40.45, 1e-9);
 }
 

@@ -167,7 +167,8 @@ TEST(Lanes, PutNeighboursTogetherAndKeepTheirTime) {
   EXPECT_GE(spans["start"].size(), 1U);
   std::int64_t length = 0;
   for (const Json& of : spans["length"]) length += of.get<std::int64_t>();
-  EXPECT_EQ(length - timeline["merged_gaps"].get<std::int64_t>(), ops * 10);
+  EXPECT_GE(length, ops * 10) << "the boxes are as long as their ops";
+  EXPECT_LE(length, ops * 12) << "and hold no more than the gaps between them";
   EXPECT_EQ(timeline["merged"].get<std::size_t>() + spans["length"].size(), ops);
   EXPECT_EQ(timeline["spans_left_out"], 0);
   EXPECT_EQ(timeline["ops"], Json{"compute"});
@@ -201,8 +202,7 @@ TEST(Lanes, MergeOnlyWhatIsAlike) {
         .op = static_cast<std::uint8_t>(kind),
         .place = {.phase = program::Phase::forward, .layer = layer, .microbatch = microbatch},
         .start = Nanoseconds{start},
-        .end = Nanoseconds{start + 10},
-        .busy = Nanoseconds{10}};
+        .end = Nanoseconds{start + 10}};
   };
   using program::OpKind;
   const std::vector spans{span(0, OpKind::gemm, 0, 1),   span(11, OpKind::gemm, 0, 2),
@@ -218,7 +218,7 @@ TEST(Lanes, MergeOnlyWhatIsAlike) {
   EXPECT_EQ(boxes.front().place.layer, -1);
   EXPECT_EQ(boxes.front().place.microbatch, 0);
   EXPECT_EQ(boxes.front().op, static_cast<std::uint8_t>(page::LaneOp::compute));
-  EXPECT_EQ(boxes.front().gaps().value(), 2);
+  EXPECT_EQ(boxes.front().end.value(), 32);
   EXPECT_EQ(boxes.back().op, static_cast<std::uint8_t>(page::LaneOp::mixed));
   // 21 ns are enough: the third begins anew.
   EXPECT_EQ(merged(page::Alike::any_kind, 21).front().merged, 2U);

@@ -16,15 +16,12 @@ import { table } from "./table.js";
  * - table: see table.js
  * - charts: descriptions of charts (see chart.js) or elements, side by side
  * - chart: one chart alone
- * - tables: tables side by side
  * - facts: lines of [name, value]
  * - fold: a text that opens the blocks in `blocks`
  * A block is left out if it is null, if it has nothing to show (such as a table without items), or
  * if its `when` is false. */
 
 const paragraph = (look) => (text) => el("p", { class: look }, text);
-const sideBySide = (make) => (made) =>
-  el("div", { class: "charts" }, made.filter(Boolean).map((at) => (at instanceof Element ? at : make(at))));
 
 const kinds = {
   note: paragraph("note"),
@@ -34,9 +31,8 @@ const kinds = {
     items.slice(0, most).map((item) => el("li", {}, item)),
     items.length > most ? el("li", {}, `${items.length - most} ${rest}`) : null),
   table: (how) => (how.items.length > 0 ? table(how) : null),
-  charts: sideBySide(chart),
+  charts: (made) => el("div", { class: "charts" }, made.filter(Boolean).map((at) => (at instanceof Element ? at : chart(at)))),
   chart,
-  tables: sideBySide(table),
   facts: (pairs) => el("dl", { class: "lines" }, pairs.map(([name, value]) => factLine(name, value ?? missing))),
   fold: (summary, { blocks, look = null }) => el("details", { class: look }, el("summary", {}, summary), blocks.map(built)),
 };

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // Defines the causes of lost time for all sections: the part of the step to which each belongs, its
 // meaning and its colour.
-import { ownOf, unsound } from "./data.js";
+import { isUnsound, ownOf } from "./data.js";
 import { largestBy } from "./lists.js";
 
 /** For each cause, the part of the step that gives it its colour everywhere, and its meaning, as in
@@ -50,7 +50,7 @@ export const explains = (point) => point.full.waterfall?.explains !== false;
 export const largest = (points) => largestBy(points, ({ ranks }) => ranks);
 /** True if the times of a point represent the machine: it has no label that says otherwise, and its
  * results were right or not checked. Other comments call such a point sound. */
-export const isSound = (point) => !point.labels.some((label) => unsound.includes(label)) && point.full.verified !== false;
+export const isSound = (point) => !isUnsound(point) && point.full.verified !== false;
 /** Returns the point by which a curve is judged: the largest sound one (isSound()), or the largest
  * if none is sound; undefined without points. */
 export const headlineOf = (points) => largest(points.filter(isSound)) ?? largest(points);

@@ -114,6 +114,8 @@ export const benches = (report = data.report) =>
   report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
 /** The labels of points whose times do not represent the machine. */
 export const unsound = ["oversubscribed", "shared-gpu", "injected"];
+/** True if a point has such a label. */
+export const isUnsound = ({ labels }) => labels.some((label) => unsound.includes(label));
 /** Returns the kinds of ranks of a run: the ranks of one kind have equal facts, except those that
  * differ from rank to rank (such as the UUID of a GPU). */
 export const kindsOf = (run) => run.system?.kinds ?? [];

@@ -6,7 +6,7 @@
 import {
   axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, hollow, isNarrow, joined, known, labels,
   lined, listed, markLine, meshTip, metricsOf, missing, note, oneOf, overRanks, partOfCause, percent, periodText, pointTip,
-  rankCount, ranksText, rateOf, signedPercent, timeTip, tracing, viewOf, whiskers,
+  rankCount, ranksText, rateOf, scales, signedPercent, timeTip, tracing, viewOf, whiskers,
 } from "../kit.js";
 
 const dashes = ["solid", "dashed", "dotted", "dashed"];
@@ -114,7 +114,7 @@ function curveChart(curve, compare, name) {
     note: joined(["whiskers: 95% over launches, with an arrow where they leave the chart",
       curve.sides.some((side) => side.points.some(isMarked)) && "hollow: labelled or unlike",
       curve.marks.length > 0 && `unlike: ${curve.marks.join(", ")}`, name === "efficiency" && curve.no_baseline], "; "),
-    switches: [{ name: "y", label: "values", choices: ["from 0", "close up"] }],
+    switches: [scales("from 0", "close up")],
   });
 }
 
@@ -265,10 +265,10 @@ function differenceChart(compare, names) {
         grid: { top: 26 },
         xAxis: {
           scale: true, name: size.name, format: size.axis,
-          // Zero is always inside the axis, and so is the gate unless it is very wide. Symbols at
-          // the ends of the axis are not cut.
-          min: ({ min, max }) => Math.max(-widest, Math.min(min, gate ? -1.4 * gate.loss : 0)) - edge * (max - min),
-          max: ({ min, max }) => Math.min(widest, Math.max(max, 0)) + edge * (max - min),
+          // Zero and the gate are always inside the axis. Symbols at the ends of the axis are not
+          // cut.
+          min: ({ min, max }) => Math.min(Math.max(-widest, min), gate ? -1.4 * gate.loss : 0) - edge * (max - min),
+          max: ({ min, max }) => Math.max(Math.min(widest, max), 0) + edge * (max - min),
         },
         yAxis: rowAxis(compare, names, differences),
         tip: ({ data: { of: { at, ends: [value, lower, upper] } } }) => lined(

@@ -7,9 +7,6 @@ import {
   unsound,
 } from "../kit.js";
 
-/** Returns the findings of the report in the report's order, which is by severity. */
-export const findingsOf = (report = data.report) => report.findings ?? [];
-
 /** Returns the evidence for a finding: a line for each point, the most severe first. */
 function evidence(at) {
   if (!Array.isArray(at.evidence)) return at.evidence;
@@ -23,7 +20,7 @@ function evidence(at) {
 export const whereOf = ({ curve }, curves) => (curve ? curves.find(({ title }) => title === curve)?.short ?? curve : "");
 
 /** Lists the points to which the rules were not applied, with the reasons; "" if there are none. */
-const leftOutText = (curves) => (data.report.findings_left_out ?? [])
+const leftOutText = (curves) => data.report.findings_left_out
   .map((at) => `${whereOf(at, curves)} on ${at.ranks.join(", ")} (${at.why})`).join("; ");
 
 const opened = 3; // number of findings that are unfolded at first
@@ -46,13 +43,13 @@ function remarks(curves) {
   const row = (curve, point, { size = -1, kind = "remark", ranks = [], text }) =>
     ({ curve: curve.short, "on ranks": point.ranks, kind, "which ranks": ranks.join(", ") || null, "what was seen": text, size });
   return curves.flatMap((curve) => curve.points.flatMap((point) => [
-    ...(point.full.findings ?? []).map((at) => row(curve, point, at)),
-    ...(point.full.flags ?? []).map((text) => row(curve, point, { text })),
+    ...point.full.findings.map((at) => row(curve, point, at)),
+    ...point.full.flags.map((text) => row(curve, point, { text })),
   ])).sort((a, b) => b.size - a.size);
 }
 
 export function findingsBlocks({ curves }) {
-  const all = findingsOf();
+  const all = data.report.findings;
   const seen = remarks(curves);
   const unjudged = leftOutText(curves);
   const scale = Math.max(0, ...all.map((at) => at.severity ?? 0));
@@ -117,7 +114,7 @@ const ofBenches = (report) => benches(report).map(({ point }) => point).filter((
 
 function ofLeftOut(report) {
   // A report on one launch has no joined curves; its skipped points are named by other warnings.
-  const all = report.runs.length < 2 ? [] : (report.curves ?? []).flatMap((curve) => curve.left_out);
+  const all = report.runs.length < 2 ? [] : report.curves.flatMap((curve) => curve.left_out);
   const reasons = [...new Set(all.map((at) => at.reason))];
   const text = `left out of the joined curves: ${counted(all.length, "point")} (${reasons.slice(0, 3).join(", ")}${reasons.length > 3 ? ", ..." : ""})`;
   return all.length === 0 ? [] : [{ text, target: "launches" }];
@@ -134,7 +131,7 @@ function ofDevices(curves) {
 
 /** Returns a warning for each finding about pairs of ranks that are slower than others with the
  * same class of link. */
-const ofPairs = (report) => findingsOf(report).flatMap((at, i) =>
+const ofPairs = (report) => report.findings.flatMap((at, i) =>
   (at.rule === "slow-pair" ? [{ text: `slow pairs: ${at.sentence}`, target: `finding-${i + 1}`, hardware: true }] : []));
 
 /** Returns the warnings as objects with these keys:
@@ -143,10 +140,10 @@ const ofPairs = (report) => findingsOf(report).flatMap((at, i) =>
  * - hardware: true if the cause can be repaired; these come next
  * - target: id of the section with more on it */
 export function warningsOf(report, curves) {
-  const notes = data.notes ?? [];
+  const { notes } = data;
   const items = [
     ...merged(report.runs.flatMap(ofRun), report.runs.length), ...ofPoints(curves), ...ofBenches(report), ...ofLeftOut(report),
-    ...(report.warnings ?? []).map((text) => ({ text, target: report.runs.length > 1 ? "launches" : undefined })),
+    ...report.warnings.map((text) => ({ text, target: report.runs.length > 1 ? "launches" : undefined })),
     ...ofPairs(report), ...ofDevices(curves),
     ...(notes.length > 0 ? [{ text: `this page shows less than the file holds: ${notes.length} notes`, target: "notes" }] : []),
   ];

@@ -25,11 +25,11 @@ const experimentsOf = ({ created, file, machine, experiments }) =>
 /** Returns the tables of the index, with its runs sorted by date. If the report has no index, they
  * have no rows. */
 function indexTables(report) {
-  const runs = [...(report.index ?? [])].sort((a, b) => a.created.localeCompare(b.created));
+  const runs = [...report.index].sort((a, b) => a.created.localeCompare(b.created));
   return [
     { columns: indexColumns, items: runs.flatMap(experimentsOf), caption: "Index: each experiment of each run, at its largest rank count" },
-    { columns: trendColumns, items: (report.machines ?? []).flatMap(trendsOf), caption: "Throughput over time" },
-    { columns: columns("", "file, why it could not be read:long=reason"), items: report.unreadable ?? [], caption: "Not read" },
+    { columns: trendColumns, items: report.machines.flatMap(trendsOf), caption: "Throughput over time" },
+    { columns: columns("", "file, why it could not be read:long=reason"), items: report.unreadable, caption: "Not read" },
   ].map((table) => ({ table }));
 }
 

@@ -8,7 +8,7 @@ import {
   groupBy, isSound, joined, known, largest, largestBy, listed, lossesOf, machineOf, missing, note, panel, percent, periodText, rankCount,
   seconds, si, tracing, unsound, warningsPanel,
 } from "../kit.js";
-import { findingsOf, warningsOf, whereOf } from "./findings.js";
+import { warningsOf, whereOf } from "./findings.js";
 
 const shownAtFirst = { cards: 10, causes: 3, findings: 3, warnings: 4 }; // 10 cards are two rows on a common screen
 
@@ -200,7 +200,7 @@ function causesPanel(curves) {
 /** Makes the panel with the worst finding of each rule. Faults of hardware come first, and all of
  * them are shown, since they can be repaired. */
 function findingsPanel(curves) {
-  const all = findingsOf();
+  const all = data.report.findings;
   if (all.length === 0) return null;
   const first = all.map((at, i) => ({ at, i })).filter(({ at, i }) => all.findIndex((other) => other.rule === at.rule) === i);
   const faults = first.filter(({ at }) => at.concern === "hardware");

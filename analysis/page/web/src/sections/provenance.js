@@ -4,6 +4,7 @@
 // preflight checks made before the measurement, worst results first.
 import {
   column, columns, copyButton, counted, dateText, el, groupBy, hostsText, joined, kindsOf, missing, oneOf, ownOf, si,
+  table,
 } from "../kit.js";
 
 const worstFirst = ["stop", "warning", "ok", "not checked"];
@@ -79,9 +80,9 @@ function launch(run) {
       ["device", joined([run.device, system.device_detail])],
       ["MPI", system.mpi_library],
       ["size", `${run.ranks} ranks on ${counted(run.nodes, "node")}`]] },
-    { tables: [
-      kindsOf(run).length > 0 && kindsTable(run),
-      environment.length > 0 && { columns: columns("", "variable=0, value:long=1"), items: environment, caption: "Environment that was kept" }] },
+    { charts: [
+      kindsOf(run).length > 0 && table(kindsTable(run)),
+      environment.length > 0 && table({ columns: columns("", "variable=0, value:long=1"), items: environment, caption: "Environment that was kept" })] },
   ];
 }
 

@@ -237,8 +237,8 @@ const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_
 /** Returns the blocks of consecutive ranks on one host (see hostBlocks()) for these MPI ranks; []
  * if the host of a rank is not known. */
 function hostsOfRanks(run, ranks) {
-  const { places, ranks: all } = run.system ?? {};
-  const hostOf = new Map(places ? places.rank.map((rank, i) => [rank, places.host[i]]) : (all ?? []).map((at) => [at.rank, at.host]));
+  const { places } = run.system;
+  const hostOf = new Map(places.rank.map((rank, i) => [rank, places.host[i]]));
   const names = ranks.map((rank) => hostOf.get(rank));
   if (names.includes(undefined)) return [];
   const hosts = [...new Set(names)];
@@ -362,7 +362,7 @@ function slowList(slow) {
 }
 
 function pointBlocks({ run, point }) {
-  const slow = inLaunch(point.slow_pairs ?? []);
+  const slow = inLaunch(point.slow_pairs);
   const others = point.rows.filter((row) => row.op === "p2p" && row.src === undefined && known(row.bandwidth));
   return [
     slowList(slow),

@@ -6,12 +6,10 @@
 // computation; the latency of inference against its throughput, over batch sizes and meshes; and
 // the latencies of replicas that serve requests at given rates.
 import {
-  bandwidth, bytes, colourOf, columns, distinct, el, flops, groupBy, joined, known, labels, largestBy, legendOf, lined,
-  linesChart, markLine, meshText, oneOf, ownOf, percent, pointTip, rankCount, seconds, si, statusText, timeTip, unsound,
+  bandwidth, bytes, colourOf, columns, distinct, el, flops, groupBy, isUnsound, joined, known, labels, largestBy, legendOf, lined,
+  linesChart, markLine, meshText, oneOf, ownOf, percent, pointTip, rankCount, seconds, si, statusText, timeTip,
 } from "../kit.js";
 
-/** True if the point has a label which says that its times do not represent the machine. */
-const isUnsound = (point) => point.labels.some((label) => unsound.includes(label));
 const others = new Set(["gemm", "memory", "p2p", "overlap", "infer", "serve"]);
 const isCollective = (row) => row.members !== undefined && !others.has(row.op);
 /** Returns the words that describe a line of a chart. Its name consists of the number of ranks and

@@ -98,15 +98,7 @@ export const stepsBlocks = ({ curves }) => [pointContent(curves, ({ steps }) => 
   return [{ charts: [seriesChart(point), distributionChart(point, group)] }];
 })];
 
-/** NVML's reasons for lowered clocks, as bits of nvmlClocksEventReasons. Three reasons are left
- * out, since they are no fault: an idle GPU, and clocks that an administrator or a display set. */
-const reasons = [
-  [0x4, "software power cap"], [0x8, "hardware slowdown"], [0x10, "sync boost"], [0x20, "software thermal slowdown"],
-  [0x40, "hardware thermal slowdown"], [0x80, "power brake"],
-];
-
-/** The titles of quantities, in the order of their charts. Other quantities follow, with their
- * names as titles. */
+/** The titles of quantities. Other quantities have their names as titles. */
 const titles = {
   sm_clock: "SM clock", clock: "CPU clock", power: "Power", temperature: "Temperature", utilisation: "Utilisation",
   memory_clock: "Memory clock", clock_min: "Lowest CPU clock",
@@ -127,7 +119,7 @@ const deviceName = (at) => `${shortName(at)}${at.host ? ` on ${at.host}` : ""}`;
 function heldDown(throttle) {
   const spans = [];
   throttle?.time.forEach((time, i) => {
-    const why = reasons.filter(([bit]) => (throttle.value[i] & bit) !== 0).map(([, name]) => name).join(", ");
+    const why = throttle.value[i];
     if (!why) return;
     const to = throttle.time[i + 1] ?? time;
     if (spans.at(-1)?.to === time && spans.at(-1).why === why) spans.at(-1).to = to;
@@ -182,20 +174,16 @@ const heldTexts = (throttles, length) => throttles.flatMap((throttle) =>
     return `${deviceName(throttle)}: held down by ${why} for ${percent(time / length, 0)} of the loop`;
   }));
 
-const order = Object.keys(titles);
-const rank = (quantity) => (order.includes(quantity) ? order.indexOf(quantity) : order.length);
-/** Quantities that get no line: counters only grow, and throttle_reasons is drawn as marks on the
- * device's other lines. */
-const counters = new Set(["energy", "busy_time", "throttle_count", "throttle_reasons", "sample_time"]);
-const isDrawn = ({ quantity }) => !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
+/** The reasons for lowered clocks get no line: they are marks on the device's other lines. */
+const isDrawn = ({ quantity }) => quantity !== "throttle_reasons";
+
 /** True if the values of the quantity differ; a constant quantity gets no chart. */
 const changes = (all) => all.some(({ value }) => value.some((at) => at !== all[0].value[0]));
 
 function blocksOf(point) {
-  const devices = (point.details.devices ?? []).filter((at) => at.time.length > 0);
+  const devices = point.details.devices.filter((at) => at.time.length > 0);
   const throttles = devices.filter((at) => at.quantity === "throttle_reasons");
-  const quantities = [...groupBy(devices.filter(isDrawn), ({ quantity }) => quantity)]
-    .filter(([, all]) => changes(all)).sort(([a], [b]) => rank(a) - rank(b));
+  const quantities = [...groupBy(devices.filter(isDrawn), ({ quantity }) => quantity)].filter(([, all]) => changes(all));
   if (quantities.length === 0) return [{ note: "No device was sampled at this point, or none changed." }];
   const length = Math.max(...devices.map((at) => at.time.at(-1) - Math.min(0, at.time[0])));
   return [
@@ -203,4 +191,4 @@ function blocksOf(point) {
     { charts: quantities.map(([quantity, all]) => quantityChart(quantity, all, throttles, point)) }];
 }
 
-export const devicesBlocks = ({ curves }) => [pointContent(curves, ({ devices }) => devices?.some(isDrawn), blocksOf)];
+export const devicesBlocks = ({ curves }) => [pointContent(curves, ({ devices }) => devices.some(isDrawn), blocksOf)];
