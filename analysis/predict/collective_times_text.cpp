@@ -91,9 +91,9 @@ std::string render_json(const CollectiveTimes& times) {
 }
 
 std::string render_csv(const CollectiveTimes& times) {
-  constexpr std::string_view columns =
-      "ranks nodes members groups op dtype reduction root bytes count time algbw busbw algorithm "
-      "protocol";
+  const Json row_keys = row_json({});  // each key is a column
+  std::string columns;
+  for (const auto& [key, value] : row_keys.items()) columns += key + " ";
   std::vector<render::CsvCell> names;
   render::add_csv_cells(names, Json::object(), columns);
   std::string text = render::csv_heading(names);

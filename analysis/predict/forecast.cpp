@@ -18,16 +18,6 @@
 namespace isoscale::analysis::predict {
 namespace {
 
-/// Multiplies the step times of a search by `correction`, the ratio of measured to simulated step
-/// time. Forecasts are multiplied by it too.
-void correct(double correction, std::vector<Candidate>& candidates) {
-  for (Candidate& at : candidates) {
-    at.step_time *= correction;
-    at.throughput /= correction;
-    if (at.breakdown) *at.breakdown *= correction;
-  }
-}
-
 /// The mesh and options that are predicted at a rank count, or the reason why there are none.
 struct Planned {
   int ranks = 0;
@@ -47,12 +37,10 @@ struct Planned {
 /// Searches for the fastest mesh and options for a rank count, and stores the results of the search
 /// in `into`.
 workloads::Request searched(const Question& question, int ranks, Prediction& into) {
-  SearchResult found = search(*question.workload, question.base, question.mesh, ranks,
-                              question.machine, question.node_ranks, question.fixed);
+  SearchResult found = search(question, ranks);
   into.searched = found.looked_at;
   // This function is called in ascending order of ranks, so the result for the most ranks remains.
   into.best = std::move(found.best);
-  if (question.fit) correct(question.fit->correction, into.best);
   if (!found.complete) {
     into.warnings.push_back(fmt::format(
         "on {} ranks there was no time to simulate all that may be the fastest", ranks));

@@ -22,7 +22,7 @@ std::optional<double> peak_rate(const simulate::Machine& machine, program::Preci
   double best = 0;
   for (const simulate::TimedGemm& gemm : machine.measured.gemms) {
     if (gemm.type != types.operand || gemm.mode != types.mode || !(gemm.seconds > 0)) continue;
-    best = std::max(best, 2 * gemm.m * gemm.n * gemm.k * gemm.batch / gemm.seconds);
+    best = std::max(best, gemm.rate());
   }
   if (best > 0) return best;
   if (!machine.processor) return std::nullopt;
@@ -161,17 +161,16 @@ simulate::Layout layout_of(const workloads::Request& request, int node_ranks) {
 double sheet_step_time(const workloads::Workload& workload, const workloads::Request& request,
                        simulate::Machine sheet, int node_ranks) {
   if (sheet.network) sheet.network->node_ranks = node_ranks;
-  return estimate_step(workload, request, sheet, layout_of(request, node_ranks), Detail::time)
-      .seconds();
+  return estimate_step({workload, sheet, layout_of(request, node_ranks)}, request).seconds();
 }
 
 Forecast forecast_of(const Question& question, const simulate::Machine& machine,
                      workloads::Request request, int node_ranks) {
   Forecast forecast{.ranks = request.mesh.size(),
                     .nodes = nodes_of(request.mesh.size(), node_ranks)};
-  const StepEstimate estimate =
-      estimate_step(*question.workload, request, machine, layout_of(request, node_ranks),
-                    Detail::trace, question.each);
+  const StepEstimate estimate = estimate_step(
+      {*question.workload, machine, layout_of(request, node_ranks), Detail::trace, question.each},
+      request);
   forecast.request = std::move(request);
   forecast.simulated = estimate.simulated;
   forecast.delay = estimate.delay;

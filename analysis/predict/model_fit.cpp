@@ -107,8 +107,8 @@ double error_of_median(const PointData& point) {
 MeasuredPoint measured_point(const results::RunData& run, const PointData& point,
                              const simulate::Machine& machine) {
   const StepEstimate estimate =
-      estimate_step(workloads::find_workload(point.workload), request_of(point), machine,
-                    layout_of(run, point), Detail::time);
+      estimate_step({workloads::find_workload(point.workload), machine, layout_of(run, point)},
+                    request_of(point));
   const double time = median_step(point);
   return {.ranks = point.ranks,
           .nodes = point.nodes,
@@ -132,8 +132,8 @@ double law_spread(const ModelFit& fit, const simulate::Machine& machine, const F
     simulate::Machine changed = machine;
     changed.noise = {};  // only the time without noise is compared
     change(changed.measured);
-    return estimate_step(workloads::find_workload(fit.workload), forecast.request, changed, layout,
-                         Detail::time)
+    return estimate_step({workloads::find_workload(fit.workload), changed, layout},
+                         forecast.request)
         .simulated;
   };
   const auto with_law = [&](simulate::GrowthLaw law) {

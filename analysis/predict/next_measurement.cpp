@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <ranges>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -176,14 +177,6 @@ std::string command(const results::RunData& run, const PointData& point, const P
       plan.rank_list, plan.more);
 }
 
-std::string counts_of(const ModelFit& fit) {
-  std::string counts;
-  for (const MeasuredPoint& at : fit.points) {
-    counts += fmt::format("{}{}", counts.empty() ? "" : ",", at.ranks);
-  }
-  return counts;
-}
-
 /// Returns proposed measurements on twice the measured ranks, each with the uncertainty that would
 /// remain; empty if the prediction asks for fewer than twice the measured ranks.
 std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
@@ -275,9 +268,10 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   const FitParts parts = fit_parts(fit, machine, forecast);
   const Uncertainty now = uncertainty_with(fit, parts);
   auto found = larger_ones(run, smallest, fit, machine, forecast, parts);
+  const auto counts = fit.points | std::views::transform(&MeasuredPoint::ranks);
   Plan again{.ranks = fit.most_ranks,
              .workloads = smallest.workload + ",calibrate",
-             .rank_list = counts_of(fit)};
+             .rank_list = fmt::format("{}", fmt::join(counts, ","))};
 
   Uncertainty of_two = now;
   of_two.launch /= std::sqrt(2.0);

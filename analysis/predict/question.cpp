@@ -11,6 +11,7 @@
 #include <map>
 #include <string_view>
 
+#include "analysis/curves.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
@@ -295,15 +296,6 @@ std::string title_of(const Question& question) {
                      program::name(question.base.precision), workloads::name(question.scaling));
 }
 
-/// Copies the efficiencies of measured points from the run's report.
-void add_efficiency(const Curve& curve, std::vector<MeasuredPoint>& measured) {
-  for (MeasuredPoint& point : measured) {
-    const auto found = std::ranges::find(curve.points, point.ranks,
-                                         [](const PointReport& at) { return at.data->ranks; });
-    if (found != curve.points.end()) point.efficiency = found->efficiency;
-  }
-}
-
 /// Returns "; the nearest rank counts that can be divided are 992 and 1024", the counts near
 /// `ranks` that suit the mesh; "" if there is none.
 std::string nearest_counts(const Question& question, int ranks) {
@@ -354,7 +346,10 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   const bool same_work = strangeness(command, largest) == 0 && !changes_work(command.settings);
   if (same_work) {
     question.measured = question.fit->points;
-    add_efficiency(*chosen.curve, question.measured);
+    for (MeasuredPoint& at : question.measured) {
+      const PointReport* const reported = point_of(*chosen.curve, at.ranks);
+      if (reported != nullptr) at.efficiency = reported->efficiency;
+    }
     // The baseline of the run's report is not among these points if they were chosen without it,
     // because its ranks shared cores or faults were injected into it.
     const auto baseline =

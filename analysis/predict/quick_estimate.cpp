@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/quick_estimate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <string>
-#include <tuple>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,9 +63,9 @@ double activation_bytes(const Pipeline& pipeline, int stage, double one, double 
 
 /// Adds to `known` the values that requests need and that it lacks. Requests with equal keys have
 /// the same value, so each is computed once.
-template <class Key, class Value, class KeyOf, class Needs, class Learn>
-void learn_all(std::span<const Request> requests, std::map<Key, Value>& known, const KeyOf& key_of,
-               const Needs& needs, const Learn& learn) {
+template <class Value, class Needs, class Learn>
+void learn_all(std::span<const Request> requests, std::map<std::string, Value>& known,
+               std::string (*key_of)(const Request&), const Needs& needs, const Learn& learn) {
   std::vector<std::pair<const Request*, Value*>> items;
   for (const Request& request : requests) {
     if (!needs(request)) continue;
@@ -73,10 +76,40 @@ void learn_all(std::span<const Request> requests, std::map<Key, Value>& known, c
                      [&](std::size_t i) { *items[i].second = learn(*items[i].first); });
 }
 
-StageKey head_key(const Request& request) {
-  StageKey key = stage_key(request);
-  key.recompute.clear();  // the output projection is never recomputed
+/// Returns the extents of the axes and the values of the options as one text.
+std::string key_of(const Request& request, mesh::AxisSet axes,
+                   std::initializer_list<std::string_view> options) {
+  std::string key;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    if (axes.contains(axis)) key += fmt::format("{} ", request.mesh[axis]);
+  }
+  for (const std::string_view option : options) {
+    const auto found = request.options.find(option);
+    key.append(found == request.options.end() ? "" : found->second) += ' ';
+  }
   return key;
+}
+
+using mesh::Axis;
+
+/// Requests with equal keys have the same StageLaw.
+std::string stage_key(const Request& request) {
+  return key_of(request, {Axis::tp, Axis::cp, Axis::ep, Axis::dp},
+                {"microbatch", "zero", "recompute", "sequence_parallel"});
+}
+/// Requests with equal keys have the same head_numbers(). The output projection is never
+/// recomputed.
+std::string head_key(const Request& request) {
+  return key_of(request, {Axis::tp, Axis::cp, Axis::ep, Axis::dp},
+                {"microbatch", "zero", "sequence_parallel"});
+}
+/// Requests with equal keys send messages of the same size.
+std::string size_key(const Request& request) {
+  return key_of(request, {Axis::tp, Axis::cp, Axis::ep}, {"microbatch", "sequence_parallel"});
+}
+/// Requests with equal keys send messages that take the same time.
+std::string message_key(const Request& request) {
+  return key_of(request, mesh::every_axis, {"microbatch", "sequence_parallel"});
 }
 
 /// Returns the request changed to the schedule zb-h1 with `stages` stages, and with one layer and
@@ -149,15 +182,6 @@ bool QuickEstimate::knows(const workloads::Workload& workload) {
   });
 }
 
-QuickEstimate::Rows QuickEstimate::rows_of(const Request& request) {
-  const StageKey key = stage_key(request);
-  return {key.tp, key.cp, key.ep, key.microbatch, key.sequence_parallel};
-}
-
-QuickEstimate::Distance QuickEstimate::distance_of(const Request& request) {
-  return {request.mesh.dp, request.mesh.pp, rows_of(request)};
-}
-
 void QuickEstimate::learn(std::span<const Request> requests) {
   const auto always = [](const Request&) { return true; };
   const auto has_stages = [](const Request& request) { return request.mesh.pp > 1; };
@@ -165,15 +189,13 @@ void QuickEstimate::learn(std::span<const Request> requests) {
     return has_stages(request) &&
            workloads::stack::pipeline_of(request).schedule == Schedule::zb_h1;
   };
-  learn_all(requests, laws_, stage_key, always, [&](const Request& request) {
-    return stage_law(workload_, request, machine_, node_ranks_);
-  });
-  learn_all(requests, heads_, head_key, always, [&](const Request& request) {
-    return head_numbers(workload_, request, machine_, node_ranks_);
-  });
-  learn_all(requests, messages_, distance_of, has_stages,
+  learn_all(requests, laws_, stage_key, always,
+            [&](const Request& request) { return stage_law(question_, request); });
+  learn_all(requests, heads_, head_key, always,
+            [&](const Request& request) { return head_numbers(question_, request); });
+  learn_all(requests, messages_, message_key, has_stages,
             [&](const Request& request) { return message(request); });
-  learn_all(requests, late_bytes_, rows_of, is_late,
+  learn_all(requests, late_bytes_, size_key, is_late,
             [&](const Request& request) { return late_bytes(request); });
 }
 
@@ -183,7 +205,7 @@ QuickEstimate::Message QuickEstimate::message(const Request& request) const {
   const auto whole = static_cast<double>(geometry.activation() * element);
   const bool is_scattered = geometry.scatters_hand_over();
   const double sent = is_scattered ? whole / geometry.tp : whole;
-  const simulate::Layout layout = layout_of(request, node_ranks_);
+  const simulate::Layout layout = layout_of(request, question_.node_ranks);
   const std::vector<simulate::GroupPlace> places =
       simulate::places_of_messages(request.mesh, layout, mesh::Axis::pp, 1);
   const auto apart = static_cast<std::size_t>(mesh::stride(request.mesh, mesh::Axis::pp));
@@ -192,12 +214,12 @@ QuickEstimate::Message QuickEstimate::message(const Request& request) const {
   for (std::size_t rank = 0; rank < places.size(); rank += apart) {
     if (rank / apart % stages + 1 == stages) continue;  // the last stage has no next one
     result.seconds =
-        std::max(result.seconds, simulate::message_seconds(machine_, sent, places[rank]));
+        std::max(result.seconds, simulate::message_seconds(question_.machine, sent, places[rank]));
   }
   if (is_scattered) {
     const auto groups = simulate::places_of(request.mesh, layout, mesh::Axis::tp);
-    result.arrival =
-        simulate::collective_seconds(machine_, program::OpKind::all_gather, whole, groups.front());
+    result.arrival = simulate::collective_seconds(question_.machine, program::OpKind::all_gather,
+                                                  whole, groups.front());
   }
   return result;
 }
@@ -208,7 +230,8 @@ QuickEstimate::Message QuickEstimate::message(const Request& request) const {
 /// such microbatch.
 double QuickEstimate::late_bytes(const Request& request) const {
   const auto bytes = [&](int stages) {
-    return stage_device_bytes(stages_of_one_layer(workload_, request, stages), stages - 1);
+    return stage_device_bytes(stages_of_one_layer(*question_.workload, request, stages),
+                              stages - 1);
   };
   return std::max(0.0, bytes(4) - bytes(3));
 }
@@ -218,7 +241,7 @@ StageBytes QuickEstimate::largest_stage(const Request& request) const {
   const StageLaw& law = laws_.at(stage_key(request));
   const StageNumbers& head = heads_.at(head_key(request));
   const bool is_split = pipeline.stages > 1 && pipeline.schedule == Schedule::zb_h1;
-  const double late = is_split ? late_bytes_.at(rows_of(request)) : 0;
+  const double late = is_split ? late_bytes_.at(size_key(request)) : 0;
   StageBytes largest;
   for (int s = 0; s < pipeline.stages; ++s) {
     StageNumbers numbers = law.at(layers_of(pipeline, s));
@@ -262,7 +285,7 @@ double QuickEstimate::seconds(const Request& request) const {
     int most = 0;
     for (int s = 0; s + 1 < pipeline.stages; ++s) most = std::max(most, layers_of(pipeline, s));
     others = law.at(most);
-    message = messages_.at(distance_of(request));
+    message = messages_.at(message_key(request));
     for (StageNumbers* const stage : {&others, &last}) {
       stage->forward += pipeline.chunks * message.arrival;
       stage->backward += pipeline.chunks * message.arrival;

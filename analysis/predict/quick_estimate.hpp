@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <compare>
 #include <map>
 #include <span>
 #include <string>
-#include <tuple>
-#include <vector>
 
-#include "simulate/machine.hpp"
+#include "analysis/predict/question.hpp"
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/pipeline.hpp"
 
@@ -53,29 +50,17 @@ struct StageLaw {
   [[nodiscard]] StageNumbers at(double layers) const;
 };
 
-/// The settings that the law of a stage depends on: requests with equal keys have the same
-/// StageLaw.
-struct StageKey {
-  int tp = 1, cp = 1, ep = 1, dp = 1;
-  std::string microbatch, zero, recompute, sequence_parallel;
-  auto operator<=>(const StageKey&) const = default;
-};
-[[nodiscard]] StageKey stage_key(const workloads::Request& request);
-
 /// The number of layers of the larger of the two programs that are simulated to fit a StageLaw. If
 /// the model has fewer layers, the number is that of the model.
 inline constexpr int most_probed_layers = 4;
 
 /// Returns the seconds and bytes of a stage, without the output projection, as linear functions of
 /// its layers. They are fitted to simulations of two small programs (one if the model has a single
-/// layer) on the mesh of `request` without pp, with `node_ranks` ranks on each node.
-[[nodiscard]] StageLaw stage_law(const workloads::Workload& workload,
-                                 const workloads::Request& request,
-                                 const simulate::Machine& machine, int node_ranks);
+/// layer) on the mesh of `request` without pp.
+[[nodiscard]] StageLaw stage_law(const Question& question, const workloads::Request& request);
 /// Returns the numbers that the output projection adds to the last stage; zeros if there is none.
-[[nodiscard]] StageNumbers head_numbers(const workloads::Workload& workload,
-                                        const workloads::Request& request,
-                                        const simulate::Machine& machine, int node_ranks);
+[[nodiscard]] StageNumbers head_numbers(const Question& question,
+                                        const workloads::Request& request);
 
 /// Returns the seconds from one step of a pipeline to the next, without StageNumbers::ends. `stage`
 /// has the times of one microbatch on each stage but the last, `last` those on the last stage,
@@ -100,14 +85,12 @@ struct StageBytes {
   double bytes = 0;
 };
 
-/// Estimates steps on one machine, fast enough for thousands of requests. The workload must be one
-/// that is built from the stack of transformer layers.
+/// Estimates steps of the question's workload on its machine, fast enough for thousands of
+/// requests. The workload must be one that is built from the stack of transformer layers.
 class QuickEstimate {
  public:
-  /// Keeps references to `workload` and `machine`, which must outlive this object.
-  QuickEstimate(const workloads::Workload& workload, const simulate::Machine& machine,
-                int node_ranks)
-      : workload_(workload), machine_(machine), node_ranks_(node_ranks) {}
+  /// Keeps a reference to the question, which must outlive this object.
+  explicit QuickEstimate(const Question& question) : question_(question) {}
 
   /// True if the workload is built from the stack of layers, so that this class can estimate it.
   [[nodiscard]] static bool knows(const workloads::Workload& workload);
@@ -147,25 +130,17 @@ class QuickEstimate {
     double seconds = 0;
     double arrival = 0;  ///< seconds of the receiver's all-gather of a scattered message
   };
-  /// The values of tp, cp, ep, microbatch and sequence_parallel, which determine the size of a
-  /// message.
-  using Rows = std::tuple<int, int, int, std::string, std::string>;
-  /// The values of dp, pp and Rows, which determine the time of a message.
-  using Distance = std::tuple<int, int, Rows>;
-  [[nodiscard]] static Rows rows_of(const workloads::Request& request);
-  [[nodiscard]] static Distance distance_of(const workloads::Request& request);
   [[nodiscard]] Message message(const workloads::Request& request) const;
   /// Returns the bytes that a layer holds for one microbatch between its input and weight gradients
   /// in the schedule zb-h1.
   [[nodiscard]] double late_bytes(const workloads::Request& request) const;
 
-  const workloads::Workload& workload_;
-  const simulate::Machine& machine_;
-  int node_ranks_;
-  std::map<StageKey, StageLaw> laws_;
-  std::map<StageKey, StageNumbers> heads_;  ///< keys have an empty `recompute`
-  std::map<Distance, Message> messages_;    ///< for requests with several stages
-  std::map<Rows, double> late_bytes_;       ///< for requests with schedule zb-h1
+  const Question& question_;
+  // The keys are texts with the settings of a request that the value depends on.
+  std::map<std::string, StageLaw> laws_;
+  std::map<std::string, StageNumbers> heads_;
+  std::map<std::string, Message> messages_;   ///< for requests with several stages
+  std::map<std::string, double> late_bytes_;  ///< for requests with schedule zb-h1
 };
 
 }  // namespace isoscale::analysis::predict

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -53,16 +54,16 @@ std::vector<simulate::TimedGemm> gemms_of(const results::CalibrationData& calibr
       return at.dtype == of.dtype && at.cache == "cold";
     });
   };
+  const auto whole = [](double extent) { return static_cast<std::uint32_t>(extent); };
   for (const results::GemmRate& at : calibration.gemms) {
     if (!(at.rate > 0) || (at.cache != "cold" && is_cold(at))) continue;
+    const program::GemmShape shape{
+        .m = whole(at.m), .n = whole(at.n), .k = whole(at.k), .batch = whole(at.batch)};
     for (const auto& [type, mode] : operands_of(at.dtype)) {
       gemms.push_back({.type = type,
                        .mode = mode,
-                       .m = at.m,
-                       .n = at.n,
-                       .k = at.k,
-                       .batch = at.batch,
-                       .seconds = 2 * at.m * at.n * at.k * at.batch / at.rate});
+                       .shape = shape,
+                       .seconds = simulate::flop_of(shape) / at.rate});
     }
   }
   return gemms;
@@ -87,29 +88,12 @@ int nodes_of_curve(const results::RunData& run, const CalibrationCurve& curve) {
   return std::clamp(curve.members * run.nodes / run.ranks, 1, run.nodes);
 }
 
-/// Returns the largest number of groups along one axis that have ranks on the same node.
-int groups_on_node(const results::RunData& run, const results::PointData& point,
-                   const std::string& axis) {
-  const simulate::Layout layout = layout_of(run, point);
-  for (const mesh::Axis at : mesh::all_axes) {
-    if (axis != mesh::name(at)) continue;
-    std::map<int, std::set<int>> groups;
-    for (int rank = 0; rank < point.ranks; ++rank) {
-      groups[layout.node_of_rank[static_cast<std::size_t>(rank)]].insert(
-          mesh::group_colour(point.mesh, rank, at));
-    }
-    std::size_t most = 1;
-    for (const auto& [node, colours] : groups) most = std::max(most, colours.size());
-    return static_cast<int>(most);
-  }
-  return 1;
-}
-
 /// Returns the number of groups that used the same node's ports at once while the curve was
-/// measured.
+/// measured (see GroupPlace::sharing).
 int sharing_of(const results::RunData& run, const CalibrationCurve& curve) {
   int sharing = 1;
   for (const results::PointData& point : run.points) {
+    if (point.mesh.size() != point.ranks) continue;
     std::set<std::string> axes;
     for (const results::RowData& row : point.rows) {
       const bool is_of_curve = text_of(row, "op") == curve.op &&
@@ -117,8 +101,12 @@ int sharing_of(const results::RunData& run, const CalibrationCurve& curve) {
                                text_of(row, "groups") != "one";
       if (is_of_curve) axes.insert(text_of(row, "axis"));
     }
-    for (const std::string& axis : axes) {
-      sharing = std::max(sharing, groups_on_node(run, point, axis));
+    for (const mesh::Axis axis : mesh::all_axes) {
+      if (!axes.contains(std::string{mesh::name(axis)})) continue;
+      const simulate::Layout layout = layout_of(run, point);
+      for (const simulate::GroupPlace& place : simulate::places_of(point.mesh, layout, axis)) {
+        sharing = std::max(sharing, place.sharing);
+      }
     }
   }
   return sharing;
@@ -190,20 +178,12 @@ results::CalibrationData required_calibration(const RunData& run) {
   return result;
 }
 
-/// Returns the point with the most ranks, since it is nearest to the rank counts that are
-/// predicted.
-const PointData* largest(const std::vector<const PointData*>& points) {
-  const auto most = std::ranges::max_element(points, {}, &PointData::ranks);
-  return most == points.end() ? nullptr : *most;
-}
-
 /// Adds op times from traced steps. They replace times that micro-benchmarks measured for the same
 /// shapes.
 void add_traced(simulate::Measured& measured, TracedOps traced) {
   const auto is_traced = [&](const simulate::TimedGemm& of) {
     return std::ranges::any_of(traced.gemms, [&](const simulate::TimedGemm& at) {
-      return at.type == of.type && at.mode == of.mode && at.m == of.m && at.n == of.n &&
-             at.k == of.k && at.batch == of.batch;
+      return at.type == of.type && at.mode == of.mode && at.shape == of.shape;
     });
   };
   std::erase_if(measured.gemms, is_traced);
@@ -297,8 +277,10 @@ workloads::Model model_of(const results::PointData& point) {
 
 simulate::Machine run_machine(const RunData& run) {
   const results::CalibrationData calibration = required_calibration(run);
+  // The point with the most ranks is nearest to the rank counts that are predicted.
   const std::vector<const PointData*> points = stepped_points(run);
-  const PointData* const point = largest(points);
+  const auto largest = std::ranges::max_element(points, {}, &PointData::ranks);
+  const PointData* const point = largest == points.end() ? nullptr : *largest;
   simulate::Machine machine{.name = name_of(run),
                             .source = fmt::format("run {} of {}", run.id, run.created)};
   machine.measured = calibrated(run, calibration, point == nullptr ? "" : point->dtype);

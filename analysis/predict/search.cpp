@@ -33,7 +33,6 @@ namespace isoscale::analysis::predict {
 namespace {
 
 using workloads::Request;
-using workloads::Workload;
 
 /// A request (mesh and options) and what the search knows about it so far.
 struct Entry {
@@ -120,12 +119,9 @@ std::string as_fast(const StepEstimate& loser, const StepEstimate& first) {
 
 class Search {
  public:
-  Search(const Workload& workload, const simulate::Machine& machine, int node_ranks, int keep)
-      : workload_(workload),
-        machine_(machine),
-        node_ranks_(node_ranks),
-        keep_(static_cast<std::size_t>(std::max(1, keep))) {
-    if (machine.memory && machine.memory->capacity > 0) capacity_ = machine.memory->capacity;
+  explicit Search(const Question& question) : question_(question) {
+    const auto& memory = question.machine.memory;
+    if (memory && memory->capacity > 0) capacity_ = memory->capacity;
   }
 
   [[nodiscard]] SearchResult among(const SearchSpace& space) {
@@ -143,8 +139,8 @@ class Search {
   [[nodiscard]] std::vector<Entry> best_of(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
-    if (!QuickEstimate::knows(workload_)) return simulated(std::move(entries));
-    QuickEstimate quick{workload_, machine_, node_ranks_};
+    if (!QuickEstimate::knows(*question_.workload)) return simulated(std::move(entries));
+    QuickEstimate quick{question_};
     quick.learn(requests);
     base::parallel_for(entries.size(), [&](std::size_t i) {
       Entry& entry = entries[i];
@@ -188,7 +184,7 @@ class Search {
   }
 
   /// Simulates whole steps of the entries until the search ends (see begins), except needless ones.
-  /// Returns the fastest that fit, at most `keep_`, fastest first.
+  /// Returns the fastest that fit, at most `search_keeps`, fastest first.
   [[nodiscard]] std::vector<Entry> simulated(std::vector<Entry> entries) {
     const std::size_t count = base::parallel_in_order(
         entries.size(), simulated_at_once,
@@ -206,7 +202,7 @@ class Search {
     }
     std::erase_if(entries, [&](const Entry& entry) { return !fits(entry); });
     std::ranges::stable_sort(entries, better);
-    if (entries.size() > keep_) entries.resize(keep_);
+    if (entries.size() > search_keeps) entries.resize(search_keeps);
     return entries;
   }
 
@@ -214,7 +210,7 @@ class Search {
   /// entries. Marks an entry as needless if the search continues but this entry cannot be the
   /// fastest.
   [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
-    if (!QuickEstimate::knows(workload_)) return true;
+    if (!QuickEstimate::knows(*question_.workload)) return true;
     const std::span<const Entry> known{entries.data(), ended};
     const std::optional<double> best = best_of_enough(known);
     if (!best) return true;
@@ -243,8 +239,10 @@ class Search {
       entry.whole->memory.device = stage_device_bytes(request, entry.largest_stage.stage);
     }
     if (entry.whole->memory.device <= capacity_) {
-      entry.whole = estimate_step(workload_, request, machine_, layout_of(request, node_ranks_),
-                                  Detail::trace, Ranks::by_class, capacity_);
+      entry.whole = estimate_step(
+          {*question_.workload, question_.machine, layout_of(request, question_.node_ranks),
+           Detail::trace, Ranks::by_class, capacity_},
+          request);
     }
     entry.seconds = entry.whole->seconds();
   }
@@ -253,7 +251,7 @@ class Search {
     return entry.whole->memory.device <= capacity_;
   }
 
-  /// Returns the shortest simulated time; absent if fewer than `keep_` entries are simulated.
+  /// Returns the shortest simulated time; absent if fewer than `search_keeps` are simulated.
   [[nodiscard]] std::optional<double> best_of_enough(std::span<const Entry> simulated) const {
     double best = std::numeric_limits<double>::infinity();
     std::size_t played = 0;
@@ -262,19 +260,22 @@ class Search {
       ++played;
       best = std::min(best, entry.seconds);
     }
-    return played < keep_ ? std::nullopt : std::optional{best};
+    return played < search_keeps ? std::nullopt : std::optional{best};
   }
 
   /// Stores the best entries in `result`, and why each except the first is slower than the first.
-  static void describe(const std::vector<Entry>& best, SearchResult& result) {
+  void describe(const std::vector<Entry>& best, SearchResult& result) const {
+    const double correction = question_.fit ? question_.fit->correction : 1;
     for (std::size_t i = 0; i < best.size(); ++i) {
       const StepEstimate& step = *best[i].whole;
+      const double rate = step.seconds() > 0 ? step.work / step.seconds() : 0;
       result.best.push_back({.request = *best[i].request,
-                             .step_time = step.seconds(),
-                             .throughput = step.seconds() > 0 ? step.work / step.seconds() : 0,
+                             .step_time = step.seconds() * correction,
+                             .throughput = rate / correction,
                              .memory = step.memory,
                              .breakdown = step.breakdown,
                              .why_not = i == 0 ? "" : why_not(step, *best.front().whole)});
+      if (step.breakdown) *result.best.back().breakdown *= correction;
     }
   }
 
@@ -301,10 +302,7 @@ class Search {
   /// because its time is roughly proportional to this sum.
   static constexpr double most_passes = 200'000;
 
-  const Workload& workload_;
-  const simulate::Machine& machine_;
-  int node_ranks_;
-  std::size_t keep_;
+  const Question& question_;
   double capacity_ = std::numeric_limits<double>::infinity();
   /// Among the requests whose programs were built, the one with the least memory.
   const Request* smallest_ = nullptr;
@@ -314,11 +312,8 @@ class Search {
 
 }  // namespace
 
-SearchResult search(const Workload& workload, const Request& base, const mesh::Request& mesh,
-                    int ranks, const simulate::Machine& machine, int node_ranks,
-                    const std::vector<std::string>& fixed, int keep) {
-  const SearchSpace space = search_space(workload, base, mesh, ranks, node_ranks, fixed);
-  return Search{workload, machine, node_ranks, keep}.among(space);
+SearchResult search(const Question& question, int ranks) {
+  return Search{question}.among(search_space(question, ranks));
 }
 
 std::string why_not(const StepEstimate& loser, const StepEstimate& first) {

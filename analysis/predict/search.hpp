@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
+#include "analysis/predict/question.hpp"
 #include "analysis/predict/step_estimate.hpp"
-#include "mesh/request.hpp"
-#include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis::predict {
@@ -19,9 +19,11 @@ inline constexpr double search_slack = 0.06, search_margin = 0.01;
 /// random combinations of mesh and options for six models was 21% above the program's memory (zb-h1
 /// with a large vocabulary).
 inline constexpr double search_memory_slack = 0.25;
+/// The most candidates that a search returns.
+inline constexpr std::size_t search_keeps = 10;
 
 struct SearchResult {
-  /// The fastest of the simulated candidates, at most `keep`, fastest first.
+  /// The fastest of the simulated candidates, at most `search_keeps`, fastest first.
   std::vector<Candidate> best;
   /// Number of combinations of mesh and options, impossible ones included.
   int looked_at = 0;
@@ -31,12 +33,13 @@ struct SearchResult {
 };
 
 /// Finds the fastest mesh, microbatch, schedule, zero stage, recomputation and sequence parallelism
-/// for `base` (one model and global batch) on this number of ranks, within the machine's memory.
-/// Options that `fixed` names and axes that `mesh` names are not changed. Throws base::UsageError
-/// if no candidate is possible or none fits.
+/// for the question's work (one model and global batch) on this number of ranks, within the
+/// machine's memory. Options that `fixed` names and axes that `mesh` names are not changed. Times
+/// are corrected like those of forecasts, see ModelFit::correction. Throws base::UsageError if no
+/// candidate is possible or none fits.
 ///
 /// QuickEstimate estimates time and memory of all candidates. In ascending order of estimated time,
-/// candidates are simulated with their whole programs. Once `keep` candidates have been simulated,
+/// candidates are simulated with their whole programs. Once `search_keeps` have been simulated,
 /// a candidate is left out if its estimate exceeds the time of the fastest of them by more than an
 /// allowance. The allowance is `search_slack`; once three candidates with the same schedule have
 /// been simulated, it is the largest error of their estimates plus `search_margin`, but never more
@@ -49,10 +52,7 @@ struct SearchResult {
 /// The memory of a candidate is that of its whole programs, or of one stage's program if this stage
 /// alone does not fit. An estimate of memory excludes a candidate only if it exceeds the capacity
 /// by more than the share `search_memory_slack`.
-[[nodiscard]] SearchResult search(const workloads::Workload& workload,
-                                  const workloads::Request& base, const mesh::Request& mesh,
-                                  int ranks, const simulate::Machine& machine, int node_ranks,
-                                  const std::vector<std::string>& fixed, int keep = 10);
+[[nodiscard]] SearchResult search(const Question& question, int ranks);
 
 /// The requests that a search chooses from.
 struct SearchSpace {
@@ -61,7 +61,7 @@ struct SearchSpace {
 };
 
 /// Returns all combinations of the following, as complete requests on `ranks` ranks with the
-/// global batch that `base` has on one rank:
+/// global batch that the question's `base` has on one rank:
 /// - mesh: tp stays inside a node of `node_ranks` ranks. cp varies only if base.mesh.cp is
 ///   above 1. ep varies if the model has experts. Without experts ep is 1, so that dp has the only
 ///   groups over which states can be sharded. If zero may shard them, ep is also tried with
@@ -73,10 +73,7 @@ struct SearchSpace {
 /// - sequence_parallel: with and without, for tp > 1
 /// Axes that `mesh` names and options that `fixed` names keep their values. Throws
 /// base::UsageError if `base` itself is refused.
-[[nodiscard]] SearchSpace search_space(const workloads::Workload& workload,
-                                       const workloads::Request& base, const mesh::Request& mesh,
-                                       int ranks, int node_ranks,
-                                       const std::vector<std::string>& fixed);
+[[nodiscard]] SearchSpace search_space(const Question& question, int ranks);
 
 /// Returns why a step is slower than the best one of a search: "0.31 s more tp transfer", "bubble
 /// 12% against 4%", or "as fast, but needs 3.1 GiB more memory". It names the parts that take more

@@ -32,23 +32,19 @@ std::vector<int> divisors(int number) {
 
 class Space {
  public:
-  Space(const Workload& workload, const Request& base, const mesh::Request& mesh, int ranks,
-        int node_ranks, const std::vector<std::string>& fixed)
-      : workload_(workload),
-        base_(base),
-        mesh_(mesh),
+  Space(const Question& question, int ranks)
+      : question_(question),
+        workload_(*question.workload),
         ranks_(ranks),
-        node_ranks_(node_ranks),
-        fixed_(fixed),
-        limits_(workload.limits(base, Scaling::strong)) {
+        limits_(workload_.limits(question.base, Scaling::strong)) {
     // Two of batch, microbatch and microbatches determine the global batch. If `base` has only the
     // batch, any microbatch gives the same global batch, so 1 is used.
-    Request alone = base;
+    Request alone = question.base;
     const auto given = [&](std::string_view key) { return alone.options.contains(key); };
     if (given("batch") && !given("microbatch") && !given("microbatches")) {
       alone.options["microbatch"] = "1";
     }
-    const Request whole = workload.scale(alone, {}, Scaling::strong);
+    const Request whole = workload_.scale(alone, {}, Scaling::strong);
     const auto batch =
         workloads::stack::option_of(whole, "batch", &workloads::stack::TrainingOptions::batch);
     if (batch > 0) batch_ = batch;
@@ -61,10 +57,10 @@ class Space {
           for (const int pp : extents(mesh::Axis::pp, ranks_ / (tp * cp * ep))) {
             const mesh::Shape shape{
                 .tp = tp, .cp = cp, .ep = ep, .dp = ranks_ / (tp * cp * ep * pp), .pp = pp};
-            const auto dp = mesh_.find(mesh::Axis::dp);
-            if (dp != mesh_.end() && dp->second != shape.dp) continue;
+            const auto dp = question_.mesh.find(mesh::Axis::dp);
+            if (dp != question_.mesh.end() && dp->second != shape.dp) continue;
             if (shape.dp > 1 && !workload_.axes.contains(mesh::Axis::dp)) continue;
-            const bool is_plain = shape.dp == 1 && !mesh_.contains(mesh::Axis::ep);
+            const bool is_plain = shape.dp == 1 && !question_.mesh.contains(mesh::Axis::ep);
             // Such a mesh shards states as the one with ep = 1 and the same ranks along dp does.
             if (shards_over_ep(shape) && is_plain) continue;
             if (!mesh::violation(shape, limits_)) add_mesh(shape);
@@ -81,38 +77,41 @@ class Space {
            workload_.options.end();
   }
   [[nodiscard]] bool is_fixed(std::string_view key) const {
-    return !knows(key) || std::ranges::find(fixed_, key) != fixed_.end();
+    return !knows(key) || std::ranges::find(question_.fixed, key) != question_.fixed.end();
   }
 
   /// Returns the extents that an axis may have. They all divide `available`, the number of ranks
   /// that the axes before it leave.
   [[nodiscard]] std::vector<int> extents(mesh::Axis axis, int available) const {
-    if (const auto named = mesh_.find(axis); named != mesh_.end()) {
+    if (const auto named = question_.mesh.find(axis); named != question_.mesh.end()) {
       return available % named->second == 0 ? std::vector<int>{named->second} : std::vector<int>{};
     }
     if (!workload_.axes.contains(axis) || !varies(axis)) return {1};
     if (axis == mesh::Axis::ep && !has_experts()) {
       // Without experts, states are sharded over dp (ep = 1), or over the ranks of a node beside
       // those of tp and cp (ep = their number).
-      const int taken = ranks_ / available, shards = node_ranks_ / taken;
-      const bool fills = shards > 1 && shards * taken == node_ranks_ && available % shards == 0;
+      const int node_ranks = question_.node_ranks;
+      const int taken = ranks_ / available, shards = node_ranks / taken;
+      const bool fills = shards > 1 && shards * taken == node_ranks && available % shards == 0;
       return fills ? std::vector<int>{1, shards} : std::vector<int>{1};
     }
     std::vector<int> result = divisors(available);
-    if (axis == mesh::Axis::tp) std::erase_if(result, [&](int tp) { return tp > node_ranks_; });
+    if (axis == mesh::Axis::tp) {
+      std::erase_if(result, [&](int tp) { return tp > question_.node_ranks; });
+    }
     return result;
   }
 
   [[nodiscard]] bool varies(mesh::Axis axis) const {
-    if (axis == mesh::Axis::cp) return base_.mesh.cp > 1;
+    if (axis == mesh::Axis::cp) return question_.base.mesh.cp > 1;
     return axis != mesh::Axis::ep || has_experts() || may_shard();
   }
 
   /// True if the search may shard optimizer states, gradients or weights.
   [[nodiscard]] bool may_shard() const {
-    const auto zero = base_.options.find("zero");
-    return knows("zero") &&
-           (!is_fixed("zero") || (zero != base_.options.end() && zero->second != "0"));
+    const Options& given = question_.base.options;
+    const auto zero = given.find("zero");
+    return knows("zero") && (!is_fixed("zero") || (zero != given.end() && zero->second != "0"));
   }
 
   /// True if the ranks along ep share sharded states, because the model has no experts.
@@ -144,7 +143,7 @@ class Space {
     if (shape.pp == 1) return {{}};
     Choices result;
     for (Options& chosen : values("schedule")) {
-      Options all = base_.options;
+      Options all = question_.base.options;
       for (const auto& [key, value] : chosen) all[key] = value;
       const auto schedule = all.find("schedule");
       const bool interleaves = schedule != all.end() && schedule->second == "interleaved";
@@ -152,7 +151,7 @@ class Space {
         result.push_back(chosen);
         continue;
       }
-      for (const int v : divisors(std::max(1, base_.model.layers / shape.pp))) {
+      for (const int v : divisors(std::max(1, question_.base.model.layers / shape.pp))) {
         if (v == 1) continue;
         chosen["v"] = std::to_string(v);
         result.push_back(chosen);
@@ -177,7 +176,7 @@ class Space {
     Choices zeros = replicas > 1 || is_fixed("zero") ? values("zero") : Choices{{{"zero", "0"}}};
     // Stage 3 of zero sends weights for each microbatch, so it gains most by groups inside a node.
     // It is the only stage that a search tries with them.
-    const bool is_searched = !is_fixed("zero") && !mesh_.contains(mesh::Axis::ep);
+    const bool is_searched = !is_fixed("zero") && !question_.mesh.contains(mesh::Axis::ep);
     if (shards_over_ep(shape) && is_searched) {
       zeros = {{{"zero", "3"}}};
     } else if (shards_over_ep(shape)) {
@@ -185,11 +184,11 @@ class Space {
         return chosen.contains("zero") && chosen.at("zero") == "0";
       });
     }
-    const bool splits = shape.tp > 1 && !base_.options.contains("sequence_parallel");
+    const bool splits = shape.tp > 1 && !question_.base.options.contains("sequence_parallel");
     const std::array choices{microbatches(shape), schedules(shape), zeros, values("recompute"),
                              splits ? values("sequence_parallel") : Choices{{}}};
     if (choices.front().empty()) ++space_.impossible;
-    add_all(base_, shape, choices);
+    add_all(question_.base, shape, choices);
   }
 
   /// Adds the request with each combination of the choices to the search space.
@@ -219,11 +218,9 @@ class Space {
     }
   }
 
+  const Question& question_;
   const Workload& workload_;
-  const Request& base_;
-  const mesh::Request& mesh_;
-  int ranks_, node_ranks_;
-  const std::vector<std::string>& fixed_;
+  int ranks_;
   std::vector<mesh::Constraint> limits_;
   std::optional<long long> batch_;
   SearchSpace space_;
@@ -231,10 +228,8 @@ class Space {
 
 }  // namespace
 
-SearchSpace search_space(const workloads::Workload& workload, const workloads::Request& base,
-                         const mesh::Request& mesh, int ranks, int node_ranks,
-                         const std::vector<std::string>& fixed) {
-  return Space{workload, base, mesh, ranks, node_ranks, fixed}.all();
+SearchSpace search_space(const Question& question, int ranks) {
+  return Space{question, ranks}.all();
 }
 
 }  // namespace isoscale::analysis::predict

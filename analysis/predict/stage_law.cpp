@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <string_view>
 #include <variant>
 
 #include "analysis/predict/forecast.hpp"
@@ -20,8 +19,6 @@ namespace {
 
 using program::Phase;
 using workloads::Request;
-using workloads::Scaling;
-using workloads::Workload;
 
 /// A stage is measured by simulating a small step of three microbatches. The first one takes longer
 /// because it includes the beginning of the step, and the last one its end; the middle one is
@@ -29,17 +26,12 @@ using workloads::Workload;
 constexpr int probed_microbatches = 3;
 constexpr int middle = 1, last = 2;
 
-std::string option(const Request& request, std::string_view key) {
-  const auto found = request.options.find(key);
-  return found == request.options.end() ? "" : found->second;
-}
-
 enum class Head { without, with };
 
 /// Returns a request with a single stage of `layers` layers, on the ranks of one stage of
 /// `request`. All its forward passes come before the backward passes, so all microbatches are in
 /// flight at once.
-Request probe(const Workload& workload, const Request& request, int layers, Head head) {
+Request probe(const Question& question, const Request& request, int layers, Head head) {
   Request result = request;
   result.model.layers = layers;
   workloads::Options& options = result.options;
@@ -54,7 +46,7 @@ Request probe(const Workload& workload, const Request& request, int layers, Head
   result.model.tied_embedding = true;  // so that the stage has no separate embedding
   mesh::Shape shape = request.mesh;
   shape.pp = 1;
-  return workload.scale(result, shape, Scaling::strong);
+  return question.workload->scale(result, shape, workloads::Scaling::strong);
 }
 
 /// Derives the times of a rank's passes from the spans of its ops. A pass lasts until the next pass
@@ -143,18 +135,17 @@ void add_bytes(const program::RankProgram& program, const program::Facts& facts,
                                      (into.activation + into.input) * probed_microbatches);
 }
 
-/// Simulates the small step of a request made by probe(), and returns its times and bytes. If the
+/// Simulates the small step of a request from probe(), and returns its times and bytes. If the
 /// programs of ranks differ (uneven shares of the work), the times are those of the rank with the
 /// longest passes, since the others wait for it in every step, and the bytes are those of the rank
 /// with the most memory.
-StageNumbers play(const Workload& workload, const Request& request,
-                  const simulate::Machine& machine, int node_ranks) {
-  const program::ProgramSet set = workload.build(request);
-  const simulate::Layout layout = layout_of(request, node_ranks);
+StageNumbers play(const Question& question, const Request& request) {
+  const program::ProgramSet set = question.workload->build(request);
+  const simulate::Layout layout = layout_of(request, question.node_ranks);
   const simulate::Classes classes = simulate::classes_of(set);
-  const simulate::Costs costs = simulate::class_costs(classes, set, machine, layout);
+  const simulate::Costs costs = simulate::class_costs(classes, set, question.machine, layout);
   const simulate::ClassStep played =
-      simulate::play_classes(classes, costs, machine.overlap, simulate::Record::spans);
+      simulate::play_classes(classes, costs, question.machine.overlap, simulate::Record::spans);
   StageNumbers result;
   for (const timeline::StepTrace& trace : played.timeline.ranks) {
     const auto number = classes.outline.outline_of_rank[static_cast<std::size_t>(trace.rank)];
@@ -193,27 +184,12 @@ StageNumbers StageLaw::at(double layers) const {
   return result;
 }
 
-StageKey stage_key(const Request& request) {
-  return {.tp = request.mesh.tp,
-          .cp = request.mesh.cp,
-          .ep = request.mesh.ep,
-          .dp = request.mesh.dp,
-          .microbatch = option(request, "microbatch"),
-          .zero = option(request, "zero"),
-          .recompute = option(request, "recompute"),
-          .sequence_parallel = option(request, "sequence_parallel")};
-}
-
-StageLaw stage_law(const Workload& workload, const Request& request,
-                   const simulate::Machine& machine, int node_ranks) {
+StageLaw stage_law(const Question& question, const Request& request) {
   const int most = std::min(most_probed_layers, request.model.layers);
   const int few = std::max(1, most / 2);
-  const StageNumbers one =
-      play(workload, probe(workload, request, few, Head::without), machine, node_ranks);
+  const StageNumbers one = play(question, probe(question, request, few, Head::without));
   const StageNumbers two =
-      few == most
-          ? one
-          : play(workload, probe(workload, request, most, Head::without), machine, node_ranks);
+      few == most ? one : play(question, probe(question, request, most, Head::without));
   StageLaw law{.fixed = {}, .each = {}, .most_layers = most};
   for (const Number number : all_numbers) {
     // With a single simulated step the line goes through the origin.
@@ -233,12 +209,10 @@ StageLaw stage_law(const Workload& workload, const Request& request,
   return law;
 }
 
-StageNumbers head_numbers(const Workload& workload, const Request& request,
-                          const simulate::Machine& machine, int node_ranks) {
+StageNumbers head_numbers(const Question& question, const Request& request) {
   if (!workloads::stack::options_of(request).vocabulary) return {};
-  StageNumbers head = play(workload, probe(workload, request, 1, Head::with), machine, node_ranks);
-  const StageNumbers without =
-      play(workload, probe(workload, request, 1, Head::without), machine, node_ranks);
+  StageNumbers head = play(question, probe(question, request, 1, Head::with));
+  const StageNumbers without = play(question, probe(question, request, 1, Head::without));
   for (const Number number : all_numbers) head.*number -= without.*number;
   return head;
 }

@@ -76,17 +76,8 @@ Classes as_folded(Classes classes) {
   return classes;
 }
 
-/// The inputs of an estimate that are the same for the short steps and for the whole step.
-struct Setting {
-  const workloads::Workload& workload;
-  const simulate::Machine& machine;
-  const simulate::Layout& layout;
-  Detail detail = Detail::time;
-  Ranks ranks = Ranks::by_class;
-};
-
-double delay_of(const Setting& setting, const program::ProgramSet& set, const Classes& classes,
-                const simulate::ClassStep& step, double share) {
+double delay_of(const EstimateSetting& setting, const program::ProgramSet& set,
+                const Classes& classes, const simulate::ClassStep& step, double share) {
   const simulate::Noise& noise = setting.machine.noise;
   if (!noise.any()) return 0;
   if (setting.ranks == Ranks::by_class) {
@@ -101,7 +92,7 @@ double delay_of(const Setting& setting, const program::ProgramSet& set, const Cl
 
 /// Throws base::UsageError if the workload has no steps, and std::invalid_argument if the
 /// layout places another number of ranks on nodes than the request's mesh has.
-void require_steps(const Setting& setting, const Request& request) {
+void require_steps(const EstimateSetting& setting, const Request& request) {
   if (setting.workload.is_bench()) {
     throw base::usage_error(
         "workload {} has no step to predict, it measures parts of a machine; choose one that "
@@ -177,7 +168,7 @@ void set_memory(Simulated& step) {
 /// only its memory is computed. If the step is a short one that is to be extended, `share` is its
 /// number of microbatches over that of the extended step. The estimate does not have breakdown and
 /// loss yet.
-Simulated simulated_step(const Setting& setting, const Request& request, double most_bytes,
+Simulated simulated_step(const EstimateSetting& setting, const Request& request, double most_bytes,
                          double share) {
   const program::ProgramSet set = setting.workload.build(request);
   Simulated result{.estimate = {.work = setting.workload.work_per_step(request)}, .memory = {}};
@@ -243,7 +234,7 @@ void add_costs(const results::PointData& point, int ranks, StepEstimate& result)
 }
 
 /// Returns the simulated step with its breakdown and loss.
-Simulated explained_step(const Setting& setting, const Request& request, double most_bytes,
+Simulated explained_step(const EstimateSetting& setting, const Request& request, double most_bytes,
                          double share = 1) {
   Simulated step = simulated_step(setting, request, most_bytes, share);
   // simulated_step() has freed the programs, which take much memory.
@@ -287,19 +278,14 @@ void keep_wait_positive(StepEstimate& step) {
 
 }  // namespace
 
-StepEstimate whole_step(const workloads::Workload& workload, const workloads::Request& request,
-                        const simulate::Machine& machine, const simulate::Layout& layout,
-                        Detail detail, Ranks ranks, double most_bytes) {
-  const Setting setting{workload, machine, layout, detail, ranks};
+StepEstimate whole_step(const EstimateSetting& setting, const Request& request) {
   require_steps(setting, request);
-  return explained_step(setting, request, most_bytes).estimate;
+  return explained_step(setting, request, setting.most_bytes).estimate;
 }
 
-StepEstimate estimate_step(const workloads::Workload& workload, const workloads::Request& request,
-                           const simulate::Machine& machine, const simulate::Layout& layout,
-                           Detail detail, Ranks ranks, double most_bytes) {
-  const Setting setting{workload, machine, layout, detail, ranks};
+StepEstimate estimate_step(const EstimateSetting& setting, const Request& request) {
   require_steps(setting, request);
+  const double most_bytes = setting.most_bytes;
   const auto step_with = [&](const Request& of, double most, double share) {
     Simulated step = explained_step(setting, of, most, share);
     step.estimate.point.reset();  // large, and no longer needed
@@ -307,7 +293,7 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
   };
   // If every rank is simulated with noise of single ops, each short step draws other random times,
   // so their difference cannot be extended.
-  const bool is_drawn = ranks == Ranks::each && machine.noise.op > 0;
+  const bool is_drawn = setting.ranks == Ranks::each && setting.machine.noise.op > 0;
   const std::optional<ShortSteps> shorter = is_drawn ? std::nullopt : short_steps(request);
   if (!shorter) return step_with(request, most_bytes, 1).estimate;
   const double repeats = shorter->repeats;
@@ -334,7 +320,7 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
   }
   set_memory(step);
   StepEstimate& estimate = step.estimate;
-  estimate.work = workload.work_per_step(request);
+  estimate.work = setting.workload.work_per_step(request);
   if (estimate.memory.device > most_bytes) {
     return {.simulated = std::numeric_limits<double>::infinity(),
             .memory = estimate.memory,
@@ -380,14 +366,6 @@ void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts
 StepMemory step_memory(const program::RankProgram& program) {
   return memory_sum(
       [&](std::size_t space) { return static_cast<double>(program.arena_bytes[space]); });
-}
-
-StepMemory step_memory(const program::ProgramSet& set) {
-  StepMemory largest;
-  for (const program::RankProgram& program : set.programs) {
-    largest = larger(largest, step_memory(program));
-  }
-  return largest;
 }
 
 double stage_device_bytes(const Request& request, int stage) {

@@ -24,8 +24,18 @@ enum class Detail : std::uint8_t { time, trace };
 /// class.
 enum class Ranks : std::uint8_t { by_class, each };
 
+/// Says how steps are estimated. The references must outlive the call that gets them.
+struct EstimateSetting {
+  const workloads::Workload& workload;
+  const simulate::Machine& machine;
+  const simulate::Layout& layout;
+  Detail detail = Detail::time;
+  Ranks ranks = Ranks::by_class;
+  double most_bytes = std::numeric_limits<double>::infinity();  ///< limit on device memory
+};
+
 struct StepEstimate {
-  /// Seconds without noise; infinite if the step needs more than `most_bytes`.
+  /// Seconds without noise; infinite if the step needs more than EstimateSetting::most_bytes.
   double simulated = 0;
   double delay = 0;     ///< seconds that noise and slow ranks add
   StepMemory memory{};  ///< largest over ranks
@@ -55,18 +65,12 @@ struct StepEstimate {
 ///
 /// If `most_bytes` is finite, as in a search, which has to be fast, the two short steps are
 /// simulated at the same time. Otherwise they follow each other, which takes less memory.
-[[nodiscard]] StepEstimate estimate_step(
-    const workloads::Workload& workload, const workloads::Request& request,
-    const simulate::Machine& machine, const simulate::Layout& layout, Detail detail,
-    Ranks ranks = Ranks::by_class, double most_bytes = std::numeric_limits<double>::infinity());
+[[nodiscard]] StepEstimate estimate_step(const EstimateSetting& setting,
+                                         const workloads::Request& request);
 
 /// Does the same as estimate_step(), but simulates all microbatches of the step.
-[[nodiscard]] StepEstimate whole_step(const workloads::Workload& workload,
-                                      const workloads::Request& request,
-                                      const simulate::Machine& machine,
-                                      const simulate::Layout& layout, Detail detail,
-                                      Ranks ranks = Ranks::by_class,
-                                      double most_bytes = std::numeric_limits<double>::infinity());
+[[nodiscard]] StepEstimate whole_step(const EstimateSetting& setting,
+                                      const workloads::Request& request);
 
 /// The two short steps from which the time of a long step is computed.
 struct ShortSteps {
@@ -85,7 +89,6 @@ struct ShortSteps {
 void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts& costs);
 
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
-[[nodiscard]] StepMemory step_memory(const program::ProgramSet& set);
 
 /// Returns the device memory of a rank of one pipeline stage. It builds only the program of this
 /// stage, and the whole step needs at least as much. The workload must be built from the stack of

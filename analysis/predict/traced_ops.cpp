@@ -101,7 +101,7 @@ class PointReader {
     const program::Outline& outline = point_.outline.of(rank);
     const auto same = [](const program::Op& op, const program::OutlineOp& played) {
       const auto* gemm = std::get_if<program::Gemm>(&op.payload);
-      const double flop = gemm == nullptr ? 0 : 2.0 * gemm->m * gemm->n * gemm->k * gemm->batch;
+      const double flop = gemm == nullptr ? 0 : simulate::flop_of(simulate::shape_of(*gemm));
       return program::kind_of(op.payload) == played.kind && flop == played.flop;
     };
     return std::ranges::equal(program.step().ops, outline.ops, same) ? &program : nullptr;
@@ -123,7 +123,7 @@ class PointReader {
         const auto& gemm = std::get<program::Gemm>(program->step().ops[at].payload);
         shape.type = program->buffers[gemm.a.slice.buffer].dtype;
         shape.mode = gemm.mode;
-        shape.gemm = {.m = gemm.m, .n = gemm.n, .k = gemm.k, .batch = gemm.batch};
+        shape.gemm = simulate::shape_of(gemm);
         shape.bytes = 0;
       }
       const auto [entry, is_new] = pool_.shapes.try_emplace(shape);
@@ -386,13 +386,8 @@ TracedOps traced_ops(const results::RunData& run) {
     }
     if (!time || !(*time > 0)) continue;
     if (shape.kind == OpKind::gemm) {
-      result.gemms.push_back({.type = shape.type,
-                              .mode = shape.mode,
-                              .m = static_cast<double>(shape.gemm.m),
-                              .n = static_cast<double>(shape.gemm.n),
-                              .k = static_cast<double>(shape.gemm.k),
-                              .batch = static_cast<double>(shape.gemm.batch),
-                              .seconds = *time});
+      result.gemms.push_back(
+          {.type = shape.type, .mode = shape.mode, .shape = shape.gemm, .seconds = *time});
     } else {
       result.locals.push_back(
           {.kind = shape.kind, .bytes = static_cast<double>(shape.bytes), .seconds = *time});

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "program/op.hpp"
+#include "program/outline.hpp"
 
 /// Describes the performance of a machine by numbers from a data sheet or from measurements, as
 /// input of simulations. The units are SI: seconds, bytes, bytes/s, FLOP/s.
@@ -151,11 +152,21 @@ struct Network {
   std::vector<Protocol> protocols{Protocol{}};
 };
 
+/// Returns the extents of a GEMM.
+[[nodiscard]] inline program::GemmShape shape_of(const program::Gemm& gemm) {
+  return {.m = gemm.m, .n = gemm.n, .k = gemm.k, .batch = gemm.batch};
+}
+/// Returns the FLOP of a GEMM.
+[[nodiscard]] inline double flop_of(const program::GemmShape& shape) {
+  return 2.0 * shape.m * shape.n * shape.k * shape.batch;
+}
+
 struct TimedGemm {
   program::DType type = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
-  double m = 0, n = 0, k = 0, batch = 1;
+  program::GemmShape shape{};
   double seconds = 0;
+  [[nodiscard]] double rate() const { return flop_of(shape) / seconds; }  ///< FLOP/s
 };
 
 /// The measured time of an op that neither multiplies matrices nor communicates.

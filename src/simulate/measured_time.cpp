@@ -177,15 +177,11 @@ struct Nearby {
 
 /// Returns the distance between two GEMM shapes in the plane of log(FLOP) and log(smallest of m, n,
 /// k), on which the rate of a GEMM depends most.
-double distance(const TimedGemm& at, const program::Gemm& gemm) {
-  const double m = gemm.m, n = gemm.n, k = gemm.k;
-  const double flop = std::log(m * n * k * gemm.batch) - std::log(at.m * at.n * at.k * at.batch);
-  const double least = std::log(std::min({m, n, k})) - std::log(std::min({at.m, at.n, at.k}));
-  return std::hypot(flop, least);
-}
-
-bool is_shape(const TimedGemm& at, const program::Gemm& gemm) {
-  return at.m == gemm.m && at.n == gemm.n && at.k == gemm.k && at.batch == gemm.batch;
+double distance(const program::GemmShape& a, const program::GemmShape& b) {
+  const auto products = [](const program::GemmShape& at) { return flop_of(at) / 2; };
+  const auto least = [](const program::GemmShape& at) { return std::min({at.m, at.n, at.k}); };
+  return std::hypot(std::log(products(a)) - std::log(products(b)),
+                    std::log(least(a)) - std::log(least(b)));
 }
 
 /// Returns the measured sizes and times of a kind of op, in ascending order of size.
@@ -383,12 +379,12 @@ double curve_seconds(const TimedCommunication& curve, double bytes) {
 std::optional<double> measured_gemm_seconds(const Measured& measured, const program::Gemm& gemm,
                                             program::DType type) {
   constexpr std::size_t most_neighbours = 4;
+  const program::GemmShape shape = shape_of(gemm);
   std::vector<Nearby> nearby;
   for (const TimedGemm& at : measured.gemms) {
     if (at.type != type || at.mode != gemm.mode || !(at.seconds > 0)) continue;
-    if (is_shape(at, gemm)) return at.seconds;
-    nearby.push_back({.distance = distance(at, gemm),
-                      .log_rate = std::log(2 * at.m * at.n * at.k * at.batch / at.seconds)});
+    if (at.shape == shape) return at.seconds;
+    nearby.push_back({.distance = distance(at.shape, shape), .log_rate = std::log(at.rate())});
   }
   if (nearby.empty()) return std::nullopt;
   const std::size_t count = std::min(nearby.size(), most_neighbours);
@@ -401,8 +397,7 @@ std::optional<double> measured_gemm_seconds(const Measured& measured, const prog
     sum += weight * at.log_rate;
     weights += weight;
   }
-  const double flop = 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch;
-  return flop / std::exp(sum / weights);
+  return flop_of(shape) / std::exp(sum / weights);
 }
 
 std::optional<double> measured_local_seconds(const Measured& measured, OpKind kind, double bytes) {

@@ -3,6 +3,7 @@
 
 #include "simulate/noise.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -51,6 +52,12 @@ std::uint64_t key(std::uint64_t seed, Of of, int a, int b) {
 
 double normal_cdf(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
 
+/// Returns the p-quantile (0 < p < 1) of a rank's own deviation in one step.
+double own_deviation(const Noise& noise, double p) {
+  if (!noise.draws.empty()) return quantile(noise.draws, p);
+  return noise.rank > 0 ? noise.rank * normal_quantile(p) : 0;
+}
+
 }  // namespace
 
 double normal_quantile(double p) {
@@ -96,32 +103,46 @@ double quantile(const std::vector<double>& draws, double p) {
   return draws[before] + share * (draws[before + 1] - draws[before]);
 }
 
-double DeviationDraws::standing(int rank) const {
-  const std::vector<double>& standing = noise_.standing;
-  if (standing.empty()) return 0;
-  const int size = static_cast<int>(standing.size());
-  const int round = rank / size, place = rank % size;
-  if (round == 0) return standing[static_cast<std::size_t>(place)] - 1;
-  // Ranks beyond the measured ones are divided into rounds of `size` ranks. Each round uses every
-  // factor once, in a random order: each rank gets a random key, and the number of smaller keys in
-  // its round is the index of its factor.
-  const std::uint64_t mine = key(seed_, Of::order, round, place);
-  int smaller = 0;
-  for (int other = 0; other < size; ++other) {
-    if (key(seed_, Of::order, round, other) < mine) ++smaller;
+std::vector<double> standing_deviations(const Noise& noise, int ranks, std::uint64_t seed) {
+  std::vector<double> result(at(ranks));
+  const int size = static_cast<int>(noise.standing.size());
+  for (int rank = 0; size > 0 && rank < ranks; ++rank) {
+    const int round = rank / size, place = rank % size;
+    int measured = place;
+    if (round > 0) {
+      // Ranks beyond the measured ones are divided into rounds of `size` ranks. Each round uses
+      // every factor once, in a random order: each rank gets a random key, and the number of
+      // smaller keys in its round is the index of its factor.
+      const std::uint64_t mine = key(seed, Of::order, round, place);
+      measured = 0;
+      for (int other = 0; other < size; ++other) {
+        if (key(seed, Of::order, round, other) < mine) ++measured;
+      }
+    }
+    result[at(rank)] = noise.standing[at(measured)] - 1;
   }
-  return standing[static_cast<std::size_t>(smaller)] - 1;
+  return result;
 }
 
-double DeviationDraws::of_node(int node, int step) const {
-  if (noise_.node == 0) return 0;
-  return noise_.node * normal_quantile(uniform(key(seed_, Of::node, node, step)));
-}
-
-double DeviationDraws::of_rank(int rank, int step) const {
-  const double p = uniform(key(seed_, Of::rank, rank, step));
-  if (!noise_.draws.empty()) return quantile(noise_.draws, p);
-  return noise_.rank > 0 ? noise_.rank * normal_quantile(p) : 0;
+std::vector<double> deviations(const Noise& noise, const Layout& layout, int steps,
+                               std::uint64_t seed) {
+  const std::vector<int>& nodes = layout.node_of_rank;
+  const int ranks = static_cast<int>(nodes.size());
+  const std::vector<double> standing = standing_deviations(noise, ranks, seed);
+  std::vector<double> result;
+  result.reserve(at(steps) * nodes.size());
+  for (int step = 0; step < steps; ++step) {
+    double of_node = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int node = nodes[at(rank)];
+      if (rank == 0 || node != nodes[at(rank - 1)]) {
+        of_node = noise.node * normal_quantile(uniform(key(seed, Of::node, node, step)));
+      }
+      const double own = own_deviation(noise, uniform(key(seed, Of::rank, rank, step)));
+      result.push_back(std::max(standing[at(rank)] + of_node + own, -1.0));
+    }
+  }
+  return result;
 }
 
 }  // namespace isoscale::simulate

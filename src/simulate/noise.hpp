@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 
 /// Draws random noise of compute: the deviation of a rank's compute time in a step from its mean,
@@ -33,28 +33,18 @@ namespace isoscale::simulate {
   return (static_cast<double>(mixed(key) >> 11U) + 0.5) * 0x1p-53;
 }
 
-/// Draws deviations that depend only on seed, rank, node and step.
-class DeviationDraws {
- public:
-  DeviationDraws(const Noise& noise, std::uint64_t seed) : noise_(noise), seed_(seed) {}
+/// Returns the constant deviation of each of `ranks` ranks. Ranks take the measured deviations in
+/// turn, so each of these is used equally often. Ranks beyond the measured ones take them in an
+/// order that depends on the seed.
+[[nodiscard]] std::vector<double> standing_deviations(const Noise& noise, int ranks,
+                                                      std::uint64_t seed = 1);
 
-  /// Returns the rank's constant deviation. Ranks take the measured deviations in turn, so each of
-  /// these is used equally often. Ranks beyond the measured ones take them in an order that depends
-  /// on the seed.
-  [[nodiscard]] double standing(int rank) const;
-  /// Returns the deviation in one step that all ranks of a node share.
-  [[nodiscard]] double of_node(int node, int step) const;
-  /// Returns the rank's own deviation in one step.
-  [[nodiscard]] double of_rank(int rank, int step) const;
-  /// Returns the sum of standing(), of_node() and of_rank(), but at least -1.
-  [[nodiscard]] double operator()(int rank, int node, int step) const {
-    return std::max(standing(rank) + of_node(node, step) + of_rank(rank, step), -1.0);
-  }
-
- private:
-  const Noise& noise_;
-  std::uint64_t seed_;
-};
+/// Returns the deviation of each rank of the layout in each step; that of rank r in step s is at
+/// index s * ranks + r. It is the sum of three parts, but at least -1: the rank's constant
+/// deviation, one that all ranks of its node share in the step, and the rank's own one in the step.
+/// Each depends only on seed, rank, node and step.
+[[nodiscard]] std::vector<double> deviations(const Noise& noise, const Layout& layout, int steps,
+                                             std::uint64_t seed = 1);
 
 /// Returns 4096 deviations for Noise::draws, ascending, with stragglers: in each step the share
 /// `share` of the ranks takes longer by `size`, relative to the mean time, and the others deviate

@@ -31,12 +31,12 @@ double mean_of(const std::vector<double>& values) {
 
 /// Simulates programs with the noise of ranks, nodes and ops. Returns, for each step but the first,
 /// the nanoseconds of the slowest rank.
-std::vector<double> slowest_steps(const CoarseSet& set, const DeviationDraws& draws,
-                                  const std::vector<int>& node_of_rank,
-                                  const CoarseOptions& options) {
-  CoarseOptions drawn = options;
-  drawn.factor = [&](int rank, int play) { return 1 + draws(rank, node_of_rank[at(rank)], play); };
-  const auto plays = play_coarse(set, drawn);
+std::vector<double> slowest_steps(const CoarseSet& set, const Noise& noise, const Layout& layout,
+                                  CoarseOptions options) {
+  const std::vector<double> drawn = deviations(noise, layout, options.plays, options.seed);
+  const std::size_t ranks = layout.node_of_rank.size();
+  options.factor = [&](int rank, int play) { return 1 + drawn[at(play) * ranks + at(rank)]; };
+  const auto plays = play_coarse(set, options);
   std::vector<double> result;
   for (std::size_t play = 1; play < plays.size(); ++play) {
     units::Nanoseconds time{};
@@ -187,7 +187,7 @@ class Delay {
       shape[axis] = std::min(set_.mesh[axis], room);
     }
     std::vector<std::uint32_t> outline_of_rank, table_of_rank;
-    std::vector<int> node_of_rank;
+    Layout layout;
     for (int rank = 0; rank < shape.size(); ++rank) {
       const mesh::Coordinates place = mesh::coordinates(shape, rank);
       // The tight axes have one coordinate each in the mesh of classes.
@@ -202,14 +202,14 @@ class Delay {
       }
       outline_of_rank.push_back(classes_.outline.outline_of_rank[c]);
       table_of_rank.push_back(costs_.table_of_rank[c]);
-      node_of_rank.push_back(layout_.node_of_rank[at(mesh::rank_at(set_.mesh, whole))]);
+      layout.node_of_rank.push_back(layout_.node_of_rank[at(mesh::rank_at(set_.mesh, whole))]);
     }
     const CoarseSet coarse =
         coarsen(shape, classes_.outline.outlines, outline_of_rank, costs_.tables, table_of_rank);
     CoarseOptions options{.plays = std::clamp(4000 / shape.size(), 16, 1000)};
-    const std::vector<double> without = slowest_steps(coarse, draws_, node_of_rank, options);
+    const std::vector<double> without = slowest_steps(coarse, noise_, layout, options);
     options.op_noise = noise_.op;
-    const std::vector<double> with = slowest_steps(coarse, draws_, node_of_rank, options);
+    const std::vector<double> with = slowest_steps(coarse, noise_, layout, options);
     const double scale =
         growth(mesh::group_size(shape, tight_), mesh::group_size(set_.mesh, tight_));
     double mean = 0, squares = 0;
@@ -227,24 +227,12 @@ class Delay {
     constexpr int most_draws = 250'000, least_steps = 48, most_steps = 40'000;
     const int ranks = set_.mesh.size();
     steps_ = std::clamp(most_draws / ranks, least_steps, most_steps);
-    std::vector<double> standing;
-    for (int rank = 0; rank < ranks; ++rank) standing.push_back(draws_.standing(rank));
-    deviations_.reserve(at(steps_) * standing.size());
-    for (int step = 0; step < steps_; ++step) {
-      double of_node = 0;
-      for (int rank = 0; rank < ranks; ++rank) {
-        const int node = layout_.node_of_rank[at(rank)];
-        if (rank == 0 || node != layout_.node_of_rank[at(rank - 1)]) {
-          of_node = draws_.of_node(node, step);
-        }
-        deviations_.push_back(
-            std::max(standing[at(rank)] + of_node + draws_.of_rank(rank, step), -1.0));
-      }
-    }
+    deviations_ = deviations(noise_, layout_, steps_);
     // Shifts all deviations so that their mean is the true mean of the noise, which is known. With
     // few draws, most of the sampling error of their maximum is the error of their mean.
     const double drawn = mean_of(deviations_);
-    const double known = mean_of(standing) + (noise_.draws.empty() ? 0 : mean_of(noise_.draws));
+    const double known = mean_of(standing_deviations(noise_, ranks)) +
+                         (noise_.draws.empty() ? 0 : mean_of(noise_.draws));
     for (double& deviation : deviations_) deviation += known - drawn;
   }
 
@@ -396,7 +384,6 @@ class Delay {
   const Costs& costs_;
   const Noise& noise_;
   const Layout& layout_;
-  DeviationDraws draws_{noise_, 1};
   CoarseSet coarse_;
   double noiseless_ = 0;
   /// Axes that `classes_` removed: those in tight_axes(), and the others.
@@ -418,11 +405,10 @@ std::vector<double> play_each_rank(const program::ProgramSet& set, const Classes
   for (const std::uint32_t class_rank : classes.class_of_rank) {
     table_of_rank.push_back(class_costs.table_of_rank[class_rank]);
   }
-  std::vector<double> seconds =
-      slowest_steps(coarsen(set.mesh, classes.outline.outlines, set.program_of_rank,
-                            class_costs.tables, table_of_rank),
-                    {noise, options.seed}, layout.node_of_rank,
-                    {.plays = 1 + options.steps, .op_noise = noise.op, .seed = options.seed});
+  std::vector<double> seconds = slowest_steps(
+      coarsen(set.mesh, classes.outline.outlines, set.program_of_rank, class_costs.tables,
+              table_of_rank),
+      noise, layout, {.plays = 1 + options.steps, .op_noise = noise.op, .seed = options.seed});
   for (double& step : seconds) step *= 1e-9;
   return seconds;
 }

@@ -127,10 +127,6 @@ struct Likeness {
   auto operator<=>(const Likeness&) const = default;
 };
 
-program::GemmShape shape_of(const program::Gemm& gemm) {
-  return {.m = gemm.m, .n = gemm.n, .k = gemm.k, .batch = gemm.batch};
-}
-
 /// Computes the times of one program's ops on one rank. Layers and microbatches repeat each other,
 /// so the time for each Likeness is computed once.
 class ProgramTimes {
@@ -188,8 +184,8 @@ class ProgramTimes {
     };
     if (!touches(scores_) && !touches(score_gradients_)) return std::nullopt;
     constexpr double causal = 0.5;
-    const double seconds = causal * 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch /
-                           rate_of(machine_, gemm.mode, type).peak;
+    const double seconds =
+        causal * flop_of(shape_of(gemm)) / rate_of(machine_, gemm.mode, type).peak;
     if (touches(score_gradients_) || gemm.transpose_a == program::Transpose::yes) {
       // The program has 4 backward products, the kernel 5.
       return 5.0 / 4 * seconds / kernel_->backward;

@@ -292,7 +292,7 @@ class Estimator {
 
 double multiply_seconds(const Processor& processor, const MatrixRate& rate,
                         const program::GemmShape& shape) {
-  const double flop = 2.0 * shape.m * shape.n * shape.k * shape.batch;
+  const double flop = flop_of(shape);
   const double flops = rate.peak * reached_share(rate.reached, flop);
   if (processor.units == 0 || processor.tile_rows == 0 || processor.tile_columns == 0) {
     return flop / flops;

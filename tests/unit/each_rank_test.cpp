@@ -232,14 +232,14 @@ TEST(ExpectedDelay, OfStragglersIsTheirSizeWhereThereIsOne) {
 
 TEST(Deviations, MeasuredOnesAreDealtOutEvenly) {
   const Noise noise{.standing = {0.9, 1.0, 1.1}};
-  const DeviationDraws draws{noise, 5};
-  EXPECT_DOUBLE_EQ(draws.standing(0), 0.9 - 1);
-  EXPECT_DOUBLE_EQ(draws.standing(2), 1.1 - 1);
+  const std::vector<double> drawn = standing_deviations(noise, 15, 5);
+  EXPECT_DOUBLE_EQ(drawn[0], 0.9 - 1);
+  EXPECT_DOUBLE_EQ(drawn[2], 1.1 - 1);
   for (int round = 1; round < 5; ++round) {
     double sum = 0, most = -1;
-    for (int rank = 3 * round; rank < 3 * round + 3; ++rank) {
-      sum += draws.standing(rank);
-      most = std::max(most, draws.standing(rank));
+    for (const double deviation : std::span{drawn}.subspan(3 * at(round), 3)) {
+      sum += deviation;
+      most = std::max(most, deviation);
     }
     EXPECT_NEAR(sum, 0, 1e-12);
     EXPECT_NEAR(most, 0.1, 1e-12);

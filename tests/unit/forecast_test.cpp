@@ -146,9 +146,9 @@ TEST(Forecast, KnowsThePeakThatMfuIsOf) {
   EXPECT_EQ(predict::peak_rate(machine, program::Precision::f32), 1e12);
   EXPECT_EQ(predict::peak_rate(machine, program::Precision::bf16), std::nullopt);
   machine.measured.gemms = {
-      {.type = program::DType::f32, .m = 100, .n = 100, .k = 100, .seconds = 4e-6},
-      {.type = program::DType::f32, .m = 10, .n = 10, .k = 10, .seconds = 1e-6},
-      {.type = program::DType::f64, .m = 100, .n = 100, .k = 100, .seconds = 1e-6}};
+      {.type = program::DType::f32, .shape = {100, 100, 100, 1}, .seconds = 4e-6},
+      {.type = program::DType::f32, .shape = {10, 10, 10, 1}, .seconds = 1e-6},
+      {.type = program::DType::f64, .shape = {100, 100, 100, 1}, .seconds = 1e-6}};
   EXPECT_DOUBLE_EQ(*predict::peak_rate(machine, program::Precision::f32), 2e6 / 4e-6);
 }
 

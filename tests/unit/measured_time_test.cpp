@@ -15,9 +15,9 @@ using program::OpKind;
 
 constexpr double us = 1e-6, mib = 1 << 20;
 
-TimedGemm cube(double extent, double rate) {
-  const double flop = 2 * extent * extent * extent;
-  return {.type = DType::f32, .m = extent, .n = extent, .k = extent, .seconds = flop / rate};
+TimedGemm cube(std::uint32_t extent, double rate) {
+  const program::GemmShape shape{.m = extent, .n = extent, .k = extent, .batch = 1};
+  return {.type = DType::f32, .shape = shape, .seconds = flop_of(shape) / rate};
 }
 
 std::optional<double> seconds_of_cube(const Measured& measured, std::uint32_t extent,

@@ -79,8 +79,8 @@ TEST(ModelFit, IsToldAgainstThePointThatTheReportTakes) {
 TEST(ModelFit, PredictsEightTimesTheRanks) {
   const auto& workload = workloads::find_workload("dp");
   const predict::StepEstimate estimate =
-      predict::estimate_step(workload, samples::known_request(more_ranks), known().machine,
-                             simulate::packed(more_ranks, 1), predict::Detail::time);
+      predict::estimate_step({workload, known().machine, simulate::packed(more_ranks, 1)},
+                             samples::known_request(more_ranks));
   const double truth = samples::known_step(known().truth, more_ranks, 60);
   const double predicted = estimate.seconds() * known().fit.correction;
   EXPECT_NEAR(predicted, truth, 0.02 * truth);

@@ -262,7 +262,7 @@ TEST(Question, OfASheetTakesWhatARunMeasuredBetweenNodes) {
 
 Machine measured() {
   Machine machine{.name = "measured", .source = {}};
-  machine.measured.gemms = {{.m = 8, .n = 8, .k = 8, .seconds = 3e-6}};
+  machine.measured.gemms = {{.shape = {8, 8, 8, 1}, .seconds = 3e-6}};
   machine.measured.locals = {{.bytes = 64, .seconds = 2e-6}};
   // 1 us of latency, then 10 us and 1 us of bytes.
   machine.measured.communication = {

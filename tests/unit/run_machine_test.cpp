@@ -31,8 +31,8 @@ TEST(RunMachine, HasTheRateOfEveryMultiplication) {
   const simulate::Machine& machine = machine_of_run();
   ASSERT_GT(machine.measured.gemms.size(), 5U);
   for (const simulate::TimedGemm& at : machine.measured.gemms) {
-    const double rate = 2 * at.m * at.n * at.k * at.batch / at.seconds;
-    EXPECT_NEAR(rate, truth.gemm_rate, close * truth.gemm_rate) << at.m << " " << at.n;
+    EXPECT_NEAR(at.rate(), truth.gemm_rate, close * truth.gemm_rate)
+        << program::to_string(at.shape);
   }
   // All shapes of a step on any number of ranks are there, not only like ones.
   const workloads::Workload& workload = workloads::find_workload("dp");
@@ -43,8 +43,7 @@ TEST(RunMachine, HasTheRateOfEveryMultiplication) {
     if (gemm == nullptr) continue;
     ++multiplications;
     EXPECT_TRUE(std::ranges::any_of(machine.measured.gemms, [&](const simulate::TimedGemm& at) {
-      return at.type == program::DType::f32 && at.m == gemm->m && at.n == gemm->n &&
-             at.k == gemm->k && at.batch == gemm->batch;
+      return at.type == program::DType::f32 && at.shape == simulate::shape_of(*gemm);
     }));
   }
   EXPECT_GT(multiplications, 0);
@@ -99,6 +98,32 @@ TEST(RunMachine, HasTheNoiseOfRanks) {
   ASSERT_GT(machine.noise.draws.size(), 1000U);
   EXPECT_TRUE(std::ranges::is_sorted(machine.noise.draws));
   EXPECT_EQ(machine.noise.launch, 0.02);
+}
+
+/// Returns the sharing of a curve that three pairs of ranks measured, with these nodes of the
+/// ranks.
+int sharing_of_pairs(const std::vector<int>& nodes) {
+  results::PointData point;
+  point.mesh = {.tp = 2, .dp = 3};
+  point.ranks = 6;
+  point.rows = {{.text = {{"op", "all_reduce"}, {"axis", "tp"}, {"groups", "all"}},
+                 .number = {{"members", 2}}}};
+  results::RunData run = run_of(point);
+  for (int rank = 0; rank < 6; ++rank) {
+    run.rank_facts.push_back({.rank = rank, .node = nodes[static_cast<std::size_t>(rank)]});
+  }
+  run.calibration.emplace().curves = {{.op = "all_reduce",
+                                       .implementation = "library",
+                                       .members = 2,
+                                       .nodes = 2,
+                                       .samples = {{.bytes = 8, .fitted = 1e-6}}}};
+  return predict::run_machine(run).measured.communication.at(0).sharing;
+}
+
+TEST(RunMachine, CountsTheGroupsThatShareThePortsOfANode) {
+  EXPECT_EQ(sharing_of_pairs({0, 1, 0, 1, 0, 1}), 3);
+  // Ranks 2 and 3 alone are on both nodes; the pairs beside them need no port.
+  EXPECT_EQ(sharing_of_pairs({0, 0, 0, 1, 1, 1}), 1);
 }
 
 /// Returns a point with one step that one rank traced; nanoseconds.

@@ -46,6 +46,16 @@ Request base_of(workloads::Options options, int layers = 8) {
   return base;
 }
 
+/// Returns a question about the work of `base` on `machine`. Without a machine, a node has 4 ranks.
+predict::Question question_of(const Request& base, const simulate::Machine& machine = {},
+                              const std::vector<std::string>& fixed = {}) {
+  return {.workload = &hybrid(),
+          .base = base,
+          .fixed = fixed,
+          .machine = machine,
+          .node_ranks = machine.network ? machine.network->node_ranks : 4};
+}
+
 /// Device bytes of the rank that needs most, and the most that live there at one time.
 struct DeviceBytes {
   double all = 0, live = 0;
@@ -85,7 +95,7 @@ std::string text_of(const Request& request) {
 TEST(SearchSpaceTest, KeepsRanksBatchAndNodes) {
   const Request base = base_of({{"batch", "32"}});
   std::set<std::string> seen;
-  for (const Request& request : predict::search_space(hybrid(), base, {}, 16, 4, {}).requests) {
+  for (const Request& request : predict::search_space(question_of(base), 16).requests) {
     EXPECT_EQ(request.mesh.size(), 16);
     EXPECT_LE(request.mesh.tp, 4);
     EXPECT_EQ(request.mesh.cp, 1);
@@ -122,8 +132,9 @@ TEST(SearchSpaceTest, KeepsWhatIsFixed) {
       workloads::options_of("zero=1 schedule=interleaved v=2 microbatch=2 sequence_parallel=on");
   Request base = base_of(fixed);
   base.options["batch"] = "32";
-  const predict::SearchSpace space = predict::search_space(
-      hybrid(), base, {{mesh::Axis::tp, 8}}, 16, 4, {"zero", "schedule", "v", "microbatch"});
+  predict::Question question = question_of(base, {}, {"zero", "schedule", "v", "microbatch"});
+  question.mesh = {{mesh::Axis::tp, 8}};
+  const predict::SearchSpace space = predict::search_space(question, 16);
   ASSERT_FALSE(space.requests.empty());
   for (const Request& request : space.requests) {
     EXPECT_EQ(request.mesh.tp, 8);  // beyond a node, for it was asked for
@@ -135,7 +146,7 @@ TEST(SearchSpaceTest, DropsAnAssumedGatherButNotOneThatIsFixed) {
   const Request base = base_of({{"batch", "16"}, {"zero", "1"}, {"gather", "next_step"}});
   const auto stages = [&](const std::vector<std::string>& fixed) {
     std::set<std::string> zeros;
-    for (const Request& request : predict::search_space(hybrid(), base, {}, 4, 4, fixed).requests) {
+    for (const Request& request : predict::search_space(question_of(base, {}, fixed), 4).requests) {
       zeros.insert(request.options.at("zero"));
     }
     return zeros;
@@ -242,9 +253,9 @@ TEST(PipelineLaw, IsTheTimeOfSimulatedPrograms) {
 
 predict::StepEstimate whole_step(const Request& request, const simulate::Machine& machine,
                                  double capacity = infinite) {
-  return predict::estimate_step(hybrid(), request, machine,
-                                simulate::packed(request.mesh.size(), 4), predict::Detail::time,
-                                predict::Ranks::by_class, capacity);
+  return predict::estimate_step({hybrid(), machine, simulate::packed(request.mesh.size(), 4),
+                                 predict::Detail::time, predict::Ranks::by_class, capacity},
+                                request);
 }
 
 TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
@@ -256,8 +267,9 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
   base.model.head_size = 128;
   base.model.sequence = 2048;
   base.model.vocabulary = 51200;
-  std::vector<Request> requests = predict::search_space(hybrid(), base, {}, 16, 4, {}).requests;
-  predict::QuickEstimate quick{hybrid(), machine, 4};
+  const predict::Question question = question_of(base, machine);
+  std::vector<Request> requests = predict::search_space(question, 16).requests;
+  predict::QuickEstimate quick{question};
   quick.learn(requests);
   const auto hybrids = std::ranges::stable_partition(
       requests, [](const Request& request) { return request.mesh.ep == 1; });
@@ -299,11 +311,11 @@ TEST(QuickEstimateTest, HasTheMemoryOfWholePrograms) {
     base.model = workloads::load_model(one.model);
     base.model.layers = one.layers;
     base.trainer = one.trainer;
-    const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, one.ranks, 8, {});
-    const simulate::Machine machine = machine_of(80e9, 1, 8);
+    const predict::Question question = question_of(base, machine_of(80e9, 1, 8));
+    const predict::SearchSpace space = predict::search_space(question, one.ranks);
     std::vector<Request> drawn;
     for (int i = 0; i < 30; ++i) drawn.push_back(space.requests[random() % space.requests.size()]);
-    predict::QuickEstimate quick{hybrid(), machine, 8};
+    predict::QuickEstimate quick{question};
     quick.learn(drawn);
     // Above what its program takes, and below what lives in it: gaps are no business of estimates.
     std::vector<DeviceBytes> known(drawn.size());
@@ -320,7 +332,7 @@ TEST(QuickEstimateTest, HasTheMemoryOfWholePrograms) {
 TEST(WholeStepTest, IsNotPlayedWhereItDoesNotFit) {
   const simulate::Machine machine = machine_of(80e9);
   const Request base = base_of({{"batch", "32"}}, 16);
-  const Request request = predict::search_space(hybrid(), base, {}, 16, 4, {}).requests.front();
+  const Request request = predict::search_space(question_of(base), 16).requests.front();
   const auto played = [&](double capacity) { return whole_step(request, machine, capacity); };
   const double bytes = played(infinite).memory.device;
   EXPECT_EQ(played(bytes).seconds(), played(infinite).seconds());
@@ -356,15 +368,15 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
     base.model.head_size = base.model.hidden / base.model.heads;
     // Which option is searched beside mesh, microbatch and schedule changes.
     const std::vector<std::string> fixed{one_of({"zero", "recompute"})};
-    const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, 8, 4, fixed);
+    predict::Question question = question_of(base, {}, fixed);
+    const predict::SearchSpace space = predict::search_space(question, 8);
     // The machine has room for all, or for so little that half do not fit.
     const std::vector<double> bytes = sorted_bytes(space.requests);
     const double capacity = random() % 2 == 0 ? 80e9 : bytes[bytes.size() / 2];
-    const simulate::Machine machine =
-        machine_of(capacity, 0.25 * static_cast<double>(1 + random() % 8));
-    const predict::SearchResult found = predict::search(hybrid(), base, {}, 8, machine, 4, fixed);
+    question.machine = machine_of(capacity, 0.25 * static_cast<double>(1 + random() % 8));
+    const predict::SearchResult found = predict::search(question, 8);
     ASSERT_FALSE(found.best.empty());
-    const std::vector<double> all = exhaustive(space.requests, machine);
+    const std::vector<double> all = exhaustive(space.requests, question.machine);
     EXPECT_LE(found.best.front().step_time, all.front() * 1.0005)
         << text_of(found.best.front().request);
     EXPECT_EQ(found.looked_at, static_cast<int>(space.requests.size()) + space.impossible);
@@ -384,23 +396,22 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
 TEST(SearchTest, PredictsTheTimeOfSpreadExperts) {
   const Request base = base_of(
       {{"batch", "32"}, {"elementwise", "off"}, {"experts", "4"}, {"expert_placement", "spread"}});
-  const simulate::Machine machine = machine_of(80e9);
-  const predict::SearchResult found =
-      predict::search(hybrid(), base, {{mesh::Axis::ep, 4}}, 16, machine, 4, {});
+  predict::Question question = question_of(base, machine_of(80e9));
+  question.mesh = {{mesh::Axis::ep, 4}};
+  const predict::SearchResult found = predict::search(question, 16);
   ASSERT_FALSE(found.best.empty());
   for (const predict::Candidate& candidate : found.best) {
     EXPECT_NEAR(candidate.step_time,
-                predict::sheet_step_time(hybrid(), candidate.request, machine, 4),
+                predict::sheet_step_time(hybrid(), candidate.request, question.machine, 4),
                 1e-3 * candidate.step_time)
         << text_of(candidate.request);
   }
 }
 
 /// The memory that the smallest candidate needs by the words of the refusal, in their unit.
-double smallest_refused(const Request& base, int ranks, const simulate::Machine& machine,
-                        int node_ranks) {
-  const std::string text = testing_support::usage_error(
-      [&] { (void)predict::search(hybrid(), base, {}, ranks, machine, node_ranks, {}); });
+double smallest_refused(const predict::Question& question, int ranks) {
+  const std::string text =
+      testing_support::usage_error([&] { (void)predict::search(question, ranks); });
   const std::size_t at = text.find(") needs ");
   EXPECT_NE(at, std::string::npos) << text;
   return at == std::string::npos ? 0 : std::stod(text.substr(at + 8));
@@ -408,15 +419,14 @@ double smallest_refused(const Request& base, int ranks, const simulate::Machine&
 
 TEST(SearchTest, RefusesOnlyWhereTheSmallestCandidateDoesNotFit) {
   Request base = base_of({{"batch", "16"}, {"zero", "3"}, {"recompute", "full"}}, 16);
-  const double least =
-      sorted_bytes(predict::search_space(hybrid(), base, {}, 4, 4, {}).requests).front();
+  const double least = sorted_bytes(predict::search_space(question_of(base), 4).requests).front();
   constexpr double mib = 1024 * 1024;
   for (const double capacity : {1e6, least / 2, least - 1}) {
-    const double said = smallest_refused(base, 4, machine_of(capacity), 4) * mib;
+    const double said = smallest_refused(question_of(base, machine_of(capacity)), 4) * mib;
     EXPECT_GE(said, 0.998 * capacity);  // three digits are printed
     EXPECT_NEAR(said, least, 0.02 * least) << "with " << capacity;
   }
-  EXPECT_FALSE(predict::search(hybrid(), base, {}, 4, machine_of(least), 4, {}).best.empty());
+  EXPECT_FALSE(predict::search(question_of(base, machine_of(least)), 4).best.empty());
 }
 
 /// Thousands of layouts whose programs are long, none of which comes near the memory: a handful is
@@ -424,7 +434,7 @@ TEST(SearchTest, RefusesOnlyWhereTheSmallestCandidateDoesNotFit) {
 TEST(SearchTest, RefusesALargeModelWithoutBuildingAllOfIt) {
   Request base = base_of({{"batch", "1536"}, {"vocabulary", "on"}});
   base.model = workloads::load_model("gpt-175b");
-  EXPECT_NEAR(smallest_refused(base, 8, machine_of(80e9, 1, 8), 8), 393, 20);  // GiB
+  EXPECT_NEAR(smallest_refused(question_of(base, machine_of(80e9, 1, 8)), 8), 393, 20);  // GiB
 }
 
 /// In a program of few layers what is kept from step to step lies where activations were: the
@@ -436,8 +446,9 @@ TEST(QuickEstimateTest, CountsStatesThatGrowWithLayers) {
   base.model.ffn = 14336;
   base.model.head_size = 256;
   base.model.sequence = 8192;
-  const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, 8, 4, {});
-  predict::QuickEstimate quick{hybrid(), machine, 4};
+  const predict::Question question = question_of(base, machine);
+  const predict::SearchSpace space = predict::search_space(question, 8);
+  predict::QuickEstimate quick{question};
   quick.learn(space.requests);
   for (const Request& request : space.requests) {
     const auto is = [&](const char* key, const char* value) {

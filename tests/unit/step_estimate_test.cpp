@@ -26,7 +26,7 @@ workloads::Request request(const mesh::Shape& mesh, workloads::Options options =
 
 predict::StepEstimate estimate(const workloads::Request& of, const simulate::Machine& machine,
                                predict::Detail detail = predict::Detail::trace) {
-  return predict::whole_step(hybrid(), of, machine, simulate::packed(of.mesh.size(), 8), detail);
+  return predict::whole_step({hybrid(), machine, simulate::packed(of.mesh.size(), 8), detail}, of);
 }
 
 /// FLOP of all ranks: every class has equally many.
@@ -104,9 +104,27 @@ TEST(StepEstimate, HasTheBubbleOfItsSchedule) {
   EXPECT_NEAR(parts.mean->bubble / parts.mean->step, 1.0 / 17, 1e-3);
 }
 
+/// Noise so small that it hardly delays: each rank by itself takes as long as the class of all,
+/// with what communication beside compute costs.
+TEST(StepEstimate, OfEachRankCountsWhatCommunicationCostsCompute) {
+  simulate::Machine machine = samples::plain_sheet();
+  machine.overlap = {.compute = 1.5, .communication = 1};
+  machine.noise.rank = 1e-5;
+  const workloads::Request of = request({.dp = 8});
+  const simulate::Layout layout = simulate::packed(8, 8);
+  const auto seconds = [&](predict::Ranks ranks) {
+    return predict::whole_step({hybrid(), machine, layout, predict::Detail::time, ranks}, of)
+        .seconds();
+  };
+  const double by_class = seconds(predict::Ranks::by_class);
+  EXPECT_NEAR(seconds(predict::Ranks::each), by_class, 1e-3 * by_class);
+  machine.overlap.compute = 1;
+  EXPECT_LT(seconds(predict::Ranks::by_class), 0.99 * by_class);
+}
+
 TEST(StepEstimate, RefusesALayoutOfOtherRanks) {
-  EXPECT_THROW((void)predict::estimate_step(hybrid(), request({.dp = 2}), samples::plain_sheet(),
-                                            simulate::packed(1, 1), predict::Detail::time),
+  EXPECT_THROW((void)predict::estimate_step(
+                   {hybrid(), samples::plain_sheet(), simulate::packed(1, 1)}, request({.dp = 2})),
                std::invalid_argument);
 }
 
@@ -142,13 +160,12 @@ std::optional<workloads::Request> long_step(std::mt19937_64& random) {
 void expect_extended(const workloads::Request& of, const simulate::Machine& machine,
                      double tolerance) {
   SCOPED_TRACE(mesh::to_string(of.mesh) + " " + testing::PrintToString(of.options));
-  const auto step = [&](const auto& function) {
-    return function(hybrid(), of, machine, simulate::packed(of.mesh.size(), 4),
-                    predict::Detail::trace, predict::Ranks::by_class, 1e30);
-  };
+  const simulate::Layout layout = simulate::packed(of.mesh.size(), 4);
+  const predict::EstimateSetting setting{
+      hybrid(), machine, layout, predict::Detail::trace, predict::Ranks::by_class, 1e30};
   ASSERT_TRUE(predict::short_steps(of));
-  const predict::StepEstimate whole = step(predict::whole_step);
-  const predict::StepEstimate found = step(predict::estimate_step);
+  const predict::StepEstimate whole = predict::whole_step(setting, of);
+  const predict::StepEstimate found = predict::estimate_step(setting, of);
   EXPECT_NEAR(found.simulated / whole.simulated, 1, tolerance);
   EXPECT_NEAR(found.delay, whole.delay, 0.005 * whole.simulated);
   EXPECT_EQ(found.work, whole.work);

@@ -120,6 +120,18 @@ TEST(TrainerMemory, KeepsTheNumbersOfTokensInPlaceOfInputs) {
   EXPECT_EQ(inputs(Trainer::fused_attention, "pinned"), b * s * 8 * 8);
 }
 
+/// Returns the largest memory of any program, separately for each kind of memory.
+analysis::predict::StepMemory largest_memory(const program::ProgramSet& set) {
+  analysis::predict::StepMemory most;
+  for (const program::RankProgram& program : set.programs) {
+    const analysis::predict::StepMemory one = analysis::predict::step_memory(program);
+    most = {.all = std::max(most.all, one.all),
+            .device = std::max(most.device, one.device),
+            .host = std::max(most.host, one.host)};
+  }
+  return most;
+}
+
 TEST(TrainerMemory, OfALlamaStepIsNearItsLog) {
   // A recipe of NeMo on 8 H100 (cp=2, dp=4) logs 66 GiB. It adds gradients up in bf16; here they
   // have 4 bytes, which is 15 GiB more.
@@ -131,12 +143,12 @@ TEST(TrainerMemory, OfALlamaStepIsNearItsLog) {
   const program::ProgramSet set = strong(base, {.cp = 2, .dp = 4});
   constexpr double gib = 1024.0 * 1024 * 1024;
   const double narrow_gradients = 2 * 8.03e9;
-  EXPECT_NEAR((analysis::predict::step_memory(set).device - narrow_gradients) / gib, 66, 0.1 * 66);
+  EXPECT_NEAR((largest_memory(set).device - narrow_gradients) / gib, 66, 0.1 * 66);
 }
 
 TEST(TrainerMemory, OfOffloadedStatesIsOnTheHost) {
   const auto memory = [](const char* what) {
-    return analysis::predict::step_memory(find_workload("hybrid").build(
+    return largest_memory(find_workload("hybrid").build(
         trained(Trainer::none, {}, {{"offload", what}, {"bucket", "65536"}})));
   };
   const analysis::predict::StepMemory without = memory("none"), with = memory("optimizer");
