@@ -8,6 +8,7 @@ import os
 import harness
 
 VERDICTS = {"ok", "not checked", "warning", "stop"}
+RUN = ["run --device host --workload dp --max-time 100ms --quiet --output run.h5", *harness.LITTLE]
 
 
 class Preflight(harness.Case):
@@ -36,13 +37,12 @@ class Preflight(harness.Case):
         self.assertEqual([stop["name"] for stop in stops], ["device"])
 
     def test_a_stop_passes_that_is_allowed_by_name(self):
-        run = "run --device host --workload dp --max-time 100ms --quiet --output run.h5"
         how = {"ranks": 2, "by": ["env", "OMPI_COMM_WORLD_SIZE=4"]}  # more than MPI counts
-        done = self.isoscale(run, **how)
+        done = self.isoscale(*RUN, **how)
         self.assert_refused(done, "preflight stops the run")
         self.assertIn("stop world-size", done.stderr)
         self.assertEqual(self.files(), [])
-        self.run_ok(run, "--allow world-size", **how)
+        self.run_ok(*RUN, "--allow world-size", **how)
         allowed = [result["name"] for result in self.run_of()["preflight"]["results"]
                    if result["allowed"]]
         self.assertEqual(allowed, ["world-size"])
@@ -65,13 +65,10 @@ class Preflight(harness.Case):
         self.assertEqual(self.files(), [])
 
     def test_stands_before_every_run_and_in_its_report(self):
-        path = self.path("run.h5")
-        run = ("run", "--device", "host", "--workload", "dp", "--max-time", "100ms", "--quiet",
-               "--output", path)
-        done = self.run_ok(*run, ranks=2, OMP_NUM_THREADS="7")
+        done = self.run_ok(*RUN, ranks=2, OMP_NUM_THREADS="7")
         warned = [line for line in done.stderr.splitlines() if line.startswith("preflight:")]
         self.assertTrue(any("OMP_NUM_THREADS=7" in line for line in warned), done.stderr)
-        self.assertIn("OMP_NUM_THREADS=7", self.run_ok("report", path, "--detail").stdout)
-        stored = self.run_of(path)
+        self.assertIn("OMP_NUM_THREADS=7", self.run_ok("report run.h5 --detail").stdout)
+        stored = self.run_of()
         self.assertIn("OMP_NUM_THREADS=7", str(stored["preflight"]["results"]))
         self.assertEqual(stored["preflight"]["facts"]["device"], "host")

@@ -7,14 +7,14 @@ stand-ins, so no time means anything. Environment: see device_test.py.
 import device_test
 from run_rows import rows_of
 
-QUICK = "--max-time 0.2s --precision 50% --force --output run.h5".split()
+QUICK = "--max-time 0.2s --precision 50%".split()
 OK, SKIPPED = 0, 2
 
 
 class Case(device_test.Case):
     def rows(self, *arguments, ranks=2, **environment):
         """The rows of a run."""
-        self.run_ok("run", *arguments, *QUICK, ranks=ranks, **environment)
+        self.points_of("run", *arguments, *QUICK, ranks=ranks, **environment)
         return rows_of(self.path("run.h5"))
 
     def right_rows(self, *arguments, **how):
@@ -81,9 +81,9 @@ class Parts(Case):
         self.install("ISOSCALE_PLUGIN_STANDIN")
         for device, dtype in (("host", "f64"), ("cuda", "bf16"), ("cuda", "fp8")):
             with self.subTest(device=device, dtype=dtype):
-                self.run_ok("run --device", device, "--dtype", dtype, "--workload gemm --ranks 2",
-                            *self.SHAPES, "--set rotate=64KiB", *QUICK, ranks=2)
-                point = self.points_in()[0]
+                [point] = self.points_of("run --workload gemm --ranks 2 --set rotate=64KiB",
+                                         "--device", device, "--dtype", dtype, *self.SHAPES, *QUICK,
+                                         ranks=2)
                 self.assertTrue(point["verified"])
                 self.assertEqual(len(point["rows"]), 4)
                 self.assertEqual([row["wrong"] for row in rows_of(self.path("run.h5"))], [0] * 4)
@@ -105,15 +105,15 @@ class Parts(Case):
         self.assertIn("hidden", self.run_ok("report run.h5 --detail").stdout)
 
     def test_a_multiplication_that_only_waits_is_not_compared(self):
-        self.run_ok("run --device host --workload gemm --ranks 1", *self.SHAPES,
-                    "--inject delay=20GFLOP/s", *QUICK)
-        self.assertIsNone(self.points_in()[0]["verified"])
+        [point] = self.points_of("run --device host --workload gemm --ranks 1", *self.SHAPES,
+                                 "--inject delay=20GFLOP/s", *QUICK)
+        self.assertIsNone(point["verified"])
         self.assertEqual({row["wrong"] for row in rows_of(self.path("run.h5"))}, {-1})
 
     def test_a_calibrated_run_has_its_ceiling(self):
         self.run_ok("run --device host --workload calibrate,dp --model tiny --ranks 2 --set "
-                    "sizes=8..4MiB*8 --set shapes=256x256x256 --set rotate=1MiB --set batch=8",
-                    *QUICK, ranks=2)
+                    "sizes=8..4MiB*64 --set shapes=256x256x256 --set rotate=1MiB --set batch=8",
+                    "--output run.h5", *QUICK, ranks=2)
         run = self.run_of()
         ceiling = run["calibration"]["ceilings"][0]["flops"]
         dp = next(point for point in run["points"] if point["workload"] == "dp")
@@ -123,7 +123,6 @@ class Parts(Case):
 
 PAIR = ["run", "--workload", "hybrid", "--mesh", "tp=2", "--ranks", "2", "--set",
         "transport=nccl,symmetric", *device_test.QUICK]
-OUTPUT = "--force --output run.h5".split()
 
 
 class Nccl(Case):
@@ -159,8 +158,7 @@ class Nccl(Case):
                 self.assertNotEqual(row["estimate"], row["estimate"])  # NaN: it says nothing
 
     def test_host_skips_the_one_it_lacks(self):
-        self.run_ok(*PAIR, "--device host", *OUTPUT, ranks=2)
-        plain, symmetric = self.points_in()
+        plain, symmetric = self.points_of(*PAIR, "--device host", ranks=2)
         self.assertEqual((plain["options"]["transport"], plain["status"]), ("nccl", "ok"))
         self.assertEqual((symmetric["options"]["transport"], symmetric["status"]),
                          ("symmetric", "skipped"))
@@ -173,15 +171,15 @@ class Nccl(Case):
 
     def test_alone_on_the_host_there_is_nothing_to_run(self):
         alone = [word.replace("nccl,symmetric", "symmetric") for word in PAIR]
-        self.assert_refused(self.isoscale(*alone, "--device host", *OUTPUT, ranks=2),
+        self.assert_refused(self.isoscale(*alone, "--device host", ranks=2),
                             "nothing is left", "symmetric windows")
 
     def test_gpus_play_both(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
-        self.run_ok(*PAIR, "--device cuda", *OUTPUT, ranks=2)
-        for point, transport in zip(self.points_in(), ["nccl", "symmetric"], strict=True):
-            self.assertEqual((point["options"]["transport"], point["status"], point["verified"]),
-                             (transport, "ok", True), point["reason"])
+        points = self.points_of(*PAIR, "--device cuda", ranks=2)
+        self.assert_verified(*points)
+        self.assertEqual([point["options"]["transport"] for point in points],
+                         ["nccl", "symmetric"])
 
 
 class InOtherWays(Case):
@@ -208,19 +206,17 @@ class InOtherWays(Case):
                          "op=all_reduce,all_gather,reduce_scatter --allow shared-cores", ranks=4)
 
     def test_ranks_that_share_a_gpu_are_compared_and_not_measured(self):
-        self.run_ok("run --device cuda --share-gpu --workload collectives --ranks 2 --set "
-                    "sizes=1KiB --set rotate=1KiB", *QUICK, ranks=2, ISOSCALE_STANDIN_GPUS="1")
-        for row in rows_of(self.path("run.h5")):
+        for row in self.rows("--device cuda --share-gpu --workload collectives --ranks 2 --set "
+                             "sizes=1KiB --set rotate=1KiB", ISOSCALE_STANDIN_GPUS="1"):
             self.assertEqual((row["status"], row["plays"]), (SKIPPED, 0), row)
             self.assertEqual(row["wrong"], -1 if row["op"] == "barrier" else 0, row)
 
     def test_copies_fill_the_machine(self):
         self.collectives("--device host --fill replicas --set sizes=1KiB", ranks=1)
-        self.run_ok("run --device host --workload collectives --ranks 2 --fill replicas --set "
-                    "sizes=1KiB", *QUICK, ranks=4)
+        self.rows("--device host --workload collectives --ranks 2 --fill replicas --set sizes=1KiB",
+                  ranks=4)
 
     def test_pairs_by_puts(self):
-        self.run_ok("run --workload p2p --device cuda --ranks 2 --set transport=nccl,symmetric "
-                    "--set size=64KiB", *QUICK, ranks=2)
-        for point in self.points_in():
-            self.assertEqual((point["status"], point["verified"]), ("ok", True), point["reason"])
+        self.assert_verified(*self.points_of("run --workload p2p --device cuda --ranks 2 --set "
+                                             "transport=nccl,symmetric --set size=64KiB", *QUICK,
+                                             ranks=2))

@@ -29,7 +29,7 @@ PATIENCE = float(os.environ.get("ISOSCALE_PATIENCE", "1"))
 #: Small steps: of most runs it matters that they were measured, not what.
 LITTLE = ["--set", "batch=8"]
 #: Of a calibration.
-FEW_CASES = ["--set sizes=8..4MiB*8 --set rotate=1MiB --set shapes=64x64x64,256x256x256"]
+FEW_CASES = ["--set sizes=8..4MiB*64 --set rotate=1MiB --set shapes=64x64x64,256x256x256"]
 #: Preloaded, it makes calls fail (tests/fault).
 FAILING_CALLS = os.environ.get("ISOSCALE_FAILING_CALLS", "")
 needs_failing_calls = unittest.skipUnless(FAILING_CALLS,
@@ -130,9 +130,7 @@ class Case(unittest.TestCase):
 
     def ended(self, code, *arguments, **how):
         """The finished process, which has this exit code."""
-        done = self.isoscale(*arguments, **how)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done
+        return self.assert_exit(code, self.isoscale(*arguments, **how))
 
     def run_ok(self, *arguments, **how):
         return self.ended(0, *arguments, **how)
@@ -161,6 +159,11 @@ class Case(unittest.TestCase):
     def run_of(self, name="run.h5", *options):
         """The run in a file, as the JSON report has it."""
         return self.json_of("report", name, *options)["runs"][0]
+
+    def points_of(self, *arguments, **how):
+        """The points of this run, which is written to run.h5."""
+        self.run_ok(*arguments, "--force --output run.h5", **how)
+        return self.points_in()
 
     def points_in(self, name="run.h5"):
         return self.run_of(name)["points"]
@@ -199,14 +202,24 @@ class Case(unittest.TestCase):
         data = page.split('<script id="data" type="application/json">')[1]
         return json.loads(data.split("</script>")[0])
 
+    def assert_verified(self, *points):
+        """Each was measured, and gives what it must."""
+        for point in points:
+            self.assertEqual((point["status"], point["verified"]), ("ok", True), point["reason"])
+
     def assert_shown(self, text, *words):
         """A text has all of these in it."""
         for word in words:
             self.assertIn(word, text)
 
-    def assert_refused(self, done, *needles, code=2):
-        """Exit 2 and one message on standard error that holds the needles."""
+    def assert_exit(self, code, done):
+        """Returns the finished process, which has this exit code."""
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        said = [line for line in done.stderr.splitlines() if line.startswith("isoscale:")]
+        return done
+
+    def assert_refused(self, done, *needles, begin="isoscale:"):
+        """Exit 2 and one message on standard error, which begins so and holds the needles."""
+        self.assert_exit(2, done)
+        said = [line for line in done.stderr.splitlines() if line.startswith(begin)]
         self.assertEqual(len(said), 1, done.stderr)
         self.assert_shown(said[0], *needles)

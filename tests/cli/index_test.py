@@ -47,12 +47,15 @@ class Case(harness.Case):
         super().setUp()
         self.sample("sample.h5")
 
-    def make(self, name, run_id, faster=1.0):
-        """A copy of the sample as a run of its own. Its part stays that of another run."""
+    def make(self, name, run_id, faster=1.0, is_short=False):
+        """A copy of the sample as a run of its own. Its part stays that of another run; a short one
+        has its first point alone."""
         shutil.copy(self.path("sample.h5"), self.path(name))
         with h5py.File(self.path(name), "r+") as run:
             run.attrs["id"] = run_id
-            del run["points/0001"]
+            for point in list(run["points"]):
+                if point == "0001" or (is_short and point != "0000"):
+                    del run["points"][point]
             del run["points/0000/labels"]
             run["points/0000"].create_dataset("labels", shape=(0,), dtype="S1")
             empty_rows(run["points/0000/rows"])
@@ -84,7 +87,8 @@ class Index(Case):
         self.assertIn("sample.part0001.h5", self.ended(2, "report --index copy.h5").stderr)
 
     def test_more_than_32_files_are_an_index_the_same_on_one_core_and_on_many(self):
-        files = [self.make(f"{i}.h5", f"run{i}", faster=1 + i / 100) for i in range(34)]
+        files = [self.make(f"{i}.h5", f"run{i}", faster=1 + i / 100, is_short=True)
+                 for i in range(34)]
         few = self.json(*files[:32])
         self.assertEqual((few["index_only"], len(few["index"])), (False, 32))
         self.assertIn("points", few["runs"][0])

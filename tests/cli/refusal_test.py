@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Every refusal: one clear message from one rank, exit 2, nothing left behind."""
 
+import concurrent.futures
 import os
 import re
 
@@ -81,10 +82,14 @@ class Usage(harness.Case):
 
     def check(self, table, **how):
         before = self.files()
-        for command, *needles in (line.split(" | ") for line in table.strip().splitlines()):
+        cases = [line.split(" | ") for line in table.strip().splitlines()]
+        # Some at a time: a launch that is refused mostly waits.
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            ended = pool.map(lambda case: self.isoscale(case[0], **how), cases)
+        for (command, *needles), done in zip(cases, ended):
             with self.subTest(command=command):
-                self.assert_refused(self.isoscale(command, **how), *needles)
-                self.assertEqual(self.files(), before)
+                self.assert_refused(done, *needles)
+        self.assertEqual(self.files(), before)
 
     def test_each_is_one_message(self):
         self.check(CASES)

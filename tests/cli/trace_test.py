@@ -16,7 +16,7 @@ import h5py
 import device_test
 import harness
 
-RUN = "run --workload hybrid --max-time 0.3s --quiet".split()
+RUN = [*"run --workload hybrid --max-time 0.3s --quiet".split(), *harness.LITTLE]
 
 
 class Traces(harness.Case):
@@ -107,9 +107,8 @@ class Injected(Traces):
     def test_report_and_traces_show_a_slow_rank(self):
         # Until all steps that are wanted are traced, however busy the machine is.
         long = ["60s" if argument == "0.3s" else argument for argument in RUN]
-        self.run_ok(*long, "--output run.h5 --precision 99% --ranks 2 --inject slow-rank=1:3 "
-                    "--inject clock=1:5ms:20ppm --trace-steps 9", ranks=2)
-        point = self.points_in()[0]
+        [point] = self.points_of(*long, "--precision 99% --ranks 2 --inject slow-rank=1:3 --inject "
+                                 "clock=1:5ms:20ppm --trace-steps 9", ranks=2)
         self.assertIn("injected", point["labels"])
         self.assertTrue(point["verified"])
         events, _ = self.trace()
@@ -140,17 +139,16 @@ class Injected(Traces):
 
     def test_a_slow_link_delays_neither_end_for_ever(self):
         # Were waiting lengthened too, each would answer the other's delay with twice its own.
-        self.run_ok("run --workload dp,pp --max-time 0.3s --output run.h5 --quiet --ranks 2 "
-                    "--inject slow-link=0-1:3", ranks=2)
-        for point in self.points_in():
+        for point in self.points_of("run --workload dp,pp --max-time 0.3s --quiet --ranks 2 "
+                                    "--inject slow-link=0-1:3", ranks=2):
             self.assertTrue(point["verified"])
             self.assertEqual(point["injections"], ["slow-link=0-1:3"])
 
     def test_delayed_products_last_their_flop_over_the_rate(self):
         rate = 20e9  # no sleep ends early, and products on this machine are faster by far
-        self.run_ok("run --workload dp,gemm --max-time 0.3s --output run.h5 --quiet --ranks 1 "
-                    "--set shapes=256x256x256 --inject delay=20GFLOP/s")
-        trained, multiplied = self.points_in()
+        trained, multiplied = self.points_of(
+            "run --workload dp,gemm --max-time 0.3s --quiet --ranks 1 --set shapes=256x256x256 "
+            "--inject delay=20GFLOP/s")
         for point in trained, multiplied:
             self.assertIn("injected", point["labels"])
         self.assertTrue(trained["verified"])  # its twin multiplies

@@ -9,20 +9,10 @@ SOAK = ("run --workload dp --model tiny --ranks 3 --max-time 0.5s --precision 20
         "--set microbatch=1 --output run.h5").split()
 
 
-class Case(harness.Case):
-    def run_workload(self, *arguments, ranks):
-        """The points of a run on the host."""
-        self.run_ok("run --device host --force --output run.h5", *arguments, ranks=ranks)
-        return self.points_in()
-
-    def assert_verified(self, *points):
-        for point in points:
-            self.assertEqual((point["status"], point["verified"]), ("ok", True), point["reason"])
-
-
-class Tiles(Case):
+class Tiles(harness.Case):
     def measured(self, *arguments):
-        return self.run_workload("--workload tiles --max-time 0.3s", *arguments, *SMALL, ranks=4)
+        return self.points_of("run --device host --workload tiles --max-time 0.3s", *arguments,
+                              *SMALL, ranks=4)
 
     def assert_one_curve(self, points, images):
         """Each point has so many images of 32 x 32 pixels."""
@@ -53,10 +43,10 @@ class Tiles(Case):
         self.assert_one_curve(points, [2, 4, 8])
 
 
-class Infer(Case):
+class Infer(harness.Case):
     def measured(self, *arguments, ranks=4):
-        return self.run_workload("--workload infer --model tiny --max-time 1s",
-                                 *arguments, ranks=ranks)
+        return self.points_of("run --device host --workload infer --model tiny --max-time 1s",
+                              *arguments, ranks=ranks)
 
     def test_a_mesh_has_a_row_for_each_batch_size(self):
         [point] = self.measured("--mesh", "tp=2,dp=2", "--ranks", "4", "--set", "batch=1,2,8",
@@ -87,13 +77,13 @@ class Infer(Case):
         self.assertEqual((row["decode_tokens"], row["decode_position"]), (16, 16 + (64 - 16) // 2))
 
 
-class Serve(Case):
+class Serve(harness.Case):
     def measured(self, *settings, ranks=2, mesh=None, options=()):
         """The only point of a run, and its rows by part."""
         arguments = [word for setting in ("output=4", *settings) for word in ("--set", setting)]
-        [point] = self.run_workload("--workload serve --model tiny --max-time 2s --ranks",
-                                    str(ranks or 1), *(["--mesh", mesh] if mesh else []),
-                                    *arguments, *options, ranks=ranks)
+        [point] = self.points_of("run --device host --workload serve --model tiny --max-time 2s",
+                                 "--ranks", str(ranks or 1), *(["--mesh", mesh] if mesh else []),
+                                 *arguments, *options, ranks=ranks)
         self.assert_verified(point)
         return {part: [row for row in point["rows"] if row["part"] == part]
                 for part in ("rate", "replica", "request")}
@@ -183,7 +173,7 @@ class Serve(Case):
         self.assertEqual(len(parts["replica"]), 2 * len(rates))
 
 
-class Soaked(Case):
+class Soaked(harness.Case):
     """A step replayed bit for bit, and the rank that a flipped bit is found on."""
 
     def test_replays_that_are_alike_are_counted(self):

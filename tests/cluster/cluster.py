@@ -14,7 +14,9 @@ import stat
 import subprocess
 import sys
 import tempfile
-import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cli"))
+import harness
 
 INSIDE = "ISOSCALE_INSIDE_CLUSTER"
 SKIPPED = 77
@@ -186,7 +188,7 @@ class Cluster:
                               text=True, timeout=timeout, check=False)
 
 
-class Case(unittest.TestCase):
+class Case(harness.Case):
     def cluster_of(self, hosts, **how):
         """Hosts of their own for one test."""
         scratch = tempfile.TemporaryDirectory(prefix="isoscale-cluster-")
@@ -198,7 +200,7 @@ class Case(unittest.TestCase):
     def run_to_file(self, made, ranks_of, *options):
         """The path of the run file that the program under test writes."""
         path = made.path("run.h5")
-        done = made.mpirun(ranks_of, os.environ["ISOSCALE"], "run", "--quiet", "--output", path,
+        done = made.mpirun(ranks_of, self.program, "run", "--quiet", "--output", path,
                            "--force", "--device", "host", *options)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_exit(0, done)
         return path

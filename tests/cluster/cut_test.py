@@ -8,7 +8,6 @@ be made. ISOSCALE_CUTS: how many random cuts (default 10). ISOSCALE_SEED: of the
 
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -20,7 +19,6 @@ import cluster
 
 cluster.enter()
 
-PROGRAM = os.environ["ISOSCALE"]
 TIMEOUT, TO_SAY_SO = 5, 5
 
 
@@ -32,7 +30,7 @@ class Cut(cluster.Case):
         log = made.path("log")
         # Each rank's messages go to a file: none from a host that is cut off reach the launcher.
         made.script("logged", f'exec "$@" 2>> {log}.$OMPI_COMM_WORLD_RANK\n')
-        command = [made.path("logged"), PROGRAM, "run", "--device", "host", "--output", path,
+        command = [made.path("logged"), self.program, "run", "--device", "host", "--output", path,
                    "--workload", "dp", "--model", "tiny", "--scaling", "weak", "--set",
                    "microbatch=1", "--ranks", str(len(hosts)), "--max-time", "60s", "--precision",
                    "0.01%", "--timeout", f"{TIMEOUT}s"]
@@ -42,7 +40,7 @@ class Cut(cluster.Case):
         self.addCleanup(launcher.join)
         self.addCleanup(made.end_all)
         begin = time.monotonic()
-        name = os.path.basename(PROGRAM)
+        name = os.path.basename(self.program)
         while not all(name in made.processes(host).values() for host in hosts):
             self.assertLess(time.monotonic() - begin, 60, "the run did not begin")
             time.sleep(0.1)
@@ -72,10 +70,7 @@ class Cut(cluster.Case):
             self.doCleanups()
 
     def test_any_host_at_any_time(self):
-        seed = int(os.environ.get("ISOSCALE_SEED", time.time_ns() % 1_000_000))
-        count = int(os.environ.get("ISOSCALE_CUTS", "10"))
-        print(f"seed {seed}, {count} cuts", flush=True)
-        draw = random.Random(seed)
+        draw, count = self.draw("cuts", 10)
         for number in range(count):
             hosts = "abcd"[:draw.choice([3, 4])]
             victim = draw.choice(hosts)

@@ -8,8 +8,6 @@ every host has the same share of them at every count.
 """
 
 import json
-import os
-import subprocess
 import sys
 import unittest
 
@@ -17,7 +15,6 @@ import cluster
 
 cluster.enter()
 
-PROGRAM = os.environ["ISOSCALE"]
 HOSTS = "abcd"
 SLOW, FAST = "200mbit", "400mbit"  # slow enough for the network to be what takes the time
 SLOW_BYTES, FAST_BYTES = 200e6 / 8, 400e6 / 8  # per second
@@ -34,18 +31,10 @@ class Nodes(cluster.Case):
             file.write(MODEL)
         return made
 
-    def measured(self, made, ranks_of, *options):
-        """The report of a run, as JSON."""
-        path = self.run_to_file(made, ranks_of, *options)
-        report = subprocess.run([PROGRAM, "report", path, "--format", "json"], check=True,
-                                capture_output=True, text=True)
-        return json.loads(report.stdout)["runs"][0]
-
     def points(self, made, ranks_of, *options):
-        run = self.measured(made, ranks_of, *options)
-        for point in run["points"]:
-            self.assertEqual((point["status"], point["verified"]), ("ok", True), point)
-        return run["points"]
+        points = self.points_in(self.run_to_file(made, ranks_of, *options))
+        self.assert_verified(*points)
+        return points
 
     def test_every_workload_plays_over_four_hosts(self):
         made = self.hosts(HOSTS, "1gbit")
@@ -63,10 +52,10 @@ class Nodes(cluster.Case):
         ranks = dict.fromkeys(HOSTS, 1)
         (step,) = self.points(made, ranks, "--ranks", "4", "--workload", "dp", *self.model, *QUICK,
                               "--set", "overlap=off", "--set", "bucket=1GiB")
-        run = self.measured(made, ranks, "--ranks", "4", "--workload", "collectives", *QUICK,
-                            "--set", "op=all_reduce", "--set", f"sizes={GRADIENTS}", "--set",
-                            "in_place=yes")
-        (row,) = run["points"][0]["rows"]
+        run = self.run_to_file(made, ranks, "--ranks", "4", "--workload", "collectives", *QUICK,
+                               "--set", "op=all_reduce", "--set", f"sizes={GRADIENTS}", "--set",
+                               "in_place=yes")
+        (row,) = self.points_in(run)[0]["rows"]
         self.assertEqual((row["bytes"], row["wrong"]), (GRADIENTS, 0))
         # A call takes as long as its slowest rank, in the step as alone.
         in_step = max(rank["breakdown"]["transfer"] for rank in step["breakdown_of_rank"])
@@ -93,9 +82,9 @@ class Nodes(cluster.Case):
         """By what ranks exchange in pairs: no fact tells of it."""
         made = self.hosts("abcdefgh", "1gbit")
         made.set_port_rate("100mbit", "d")
-        done = made.mpirun(dict.fromkeys("abcdefgh", 1), PROGRAM, "check", "--device", "host",
+        done = made.mpirun(dict.fromkeys("abcdefgh", 1), self.program, "check", "--device", "host",
                            "--format", "json")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_exit(0, done)
         document = json.loads(done.stdout)
         slow = [result for result in document["results"]
                 if result["name"] == "neighbour-bandwidth" and result["verdict"] == "warning"]

@@ -7,13 +7,11 @@ ctest shows as skipped, where namespaces may not be made.
 """
 
 import os
-import subprocess
 import sys
 import unittest
 
 import cluster
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 try:
     from run_rows import rows_of
 except ImportError as error:
@@ -21,7 +19,6 @@ except ImportError as error:
 
 cluster.enter()
 
-PROGRAM = os.environ["ISOSCALE"]
 BARE_LOOP = os.environ["ISOSCALE_BARE_LOOP"]
 LOWEST, HIGHEST = 0.94, 0.98  # Ethernet, IP and TCP take 66 bytes of 1514
 
@@ -43,7 +40,7 @@ class ShapedLink(cluster.Case):
     def bare_share(self, made, bytes_per_second):
         """What a bare loop of sends reaches, of the rate."""
         done = made.mpirun({"a": 1, "b": 1}, BARE_LOOP)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_exit(0, done)
         return float(done.stdout) / bytes_per_second
 
     def assert_truly_measured(self, rate, bytes_per_second):
@@ -84,19 +81,17 @@ class ShapedLink(cluster.Case):
         self.assertEqual(slow, {(0, 1), (1, 0)})
         self.assertLess(max(links[of] for of in slow),
                         0.2 * min(links[of] for of in set(links) - slow))
-        report = subprocess.run([PROGRAM, "report", made.path("run.h5"), "--detail"],
-                                capture_output=True, text=True, check=True).stdout
+        report = self.run_ok("report", made.path("run.h5"), "--detail").stdout
         named = [line for line in report.splitlines() if line.split()[:1] == ["SLOW"]]
         # By bandwidth in each direction; by latency as well where the queue of the rate shows.
         self.assertEqual(len([line for line in named if ": bandwidth " in line]), 2, report)
         for line in named:
-            for needle in ("rank 0 on hosta", "rank 1 on hostb", "(other node)"):
-                self.assertIn(needle, line)
+            self.assert_shown(line, "rank 0 on hosta", "rank 1 on hostb", "(other node)")
         # The check of the least bandwidth that a link must have names both of its ends.
-        done = made.mpirun(dict.fromkeys("abc", 1), PROGRAM, "run", "--quiet", "--ranks", "3",
+        done = made.mpirun(dict.fromkeys("abc", 1), self.program, "run", "--quiet", "--ranks", "3",
                            "--workload", "p2p", "--max-time", "5s", "--set", "expect=50MB",
                            "--set", "kinds=bandwidth", "--output", made.path("x.h5"))
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assert_exit(1, done)
 
     def test_classes_of_links(self):
         made = self.cluster_of("ab")

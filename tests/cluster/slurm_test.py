@@ -8,7 +8,6 @@ ctest shows as skipped, where no Slurm may be started (see slurm.py).
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +17,6 @@ import slurm
 
 slurm.enter()
 
-PROGRAM = os.environ["ISOSCALE"]
 LAUNCH = os.environ["ISOSCALE_LAUNCH_SCRIPTS"]
 SBATCH = os.path.join(LAUNCH, "slurm.sbatch")
 CLUSTER = slurm.Slurm()
@@ -30,44 +28,36 @@ def setUpModule():
     CLUSTER.start()
 
 
-class Case(unittest.TestCase):
+class Case(slurm.cluster.harness.Case):
     def setUp(self):
+        super().setUp()
         self.dir = tempfile.mkdtemp(prefix="jobs-", dir=CLUSTER.scratch)
-        self.output = os.path.join(self.dir, "run.h5")
-        self.log = os.path.join(self.dir, "job.log")
-        self.started = time.monotonic()
+        self.output = self.path("run.h5")
+        self.log = self.path("job.log")
+        self.begun = time.monotonic()
 
     def tearDown(self):
-        print(f"{time.monotonic() - self.started:.1f} s", file=sys.stderr)
+        print(f"{time.monotonic() - self.begun:.1f} s", file=sys.stderr)
 
     def submit(self, *options, arguments, **environment):
         """The number of a job of launch/slurm.sbatch, on two nodes unless options say otherwise."""
         done = CLUSTER.run("sbatch", "--parsable", "--nodes=2", "--ntasks-per-node=1",
-                           f"--output={self.log}", *options, SBATCH, *arguments, ISOSCALE=PROGRAM,
-                           ISOSCALE_OUTPUT=self.output, **environment)
-        self.assertEqual(done.returncode, 0, done.stderr)
+                           f"--output={self.log}", *options, SBATCH, *arguments,
+                           ISOSCALE=self.program, ISOSCALE_OUTPUT=self.output, **environment)
+        self.assert_exit(0, done)
         return int(done.stdout)
 
     def said(self):
-        if not os.path.exists(self.log):
-            return ""
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
+        return self.read("job.log") if os.path.exists(self.log) else ""
 
     def wait_for_a_point(self, number):
         """Returns when the log speaks of a second point while the job still runs."""
         CLUSTER.wait_for(f"a point of job {number}", lambda: "\npoint 2 of " in self.said())
         self.assertEqual(CLUSTER.job(number)["JobState"], "RUNNING", self.said())
 
-    def runs(self, *files):
-        done = subprocess.run([PROGRAM, "report", *files, "--format", "json"], check=False,
-                              capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)["runs"]
-
     def assert_finished_points_survive(self):
         """Returns how many."""
-        [run] = self.runs(self.output)
+        run = self.run_of(self.output)
         self.assertEqual(run["status"], "partial")
         self.assertEqual({point["status"] for point in run["points"]}, {"ok"})
         CLUSTER.wait_for("all ranks to end", lambda: not slurm.running("isoscale"))
@@ -82,7 +72,7 @@ class Jobs(Case):
                                                      "--max-time", "0.3s"])
         CLUSTER.wait_for_state(number, "COMPLETED")
         self.assertIn(" mpirun -n 4 --map-by ppr:1:node", self.said())
-        [run] = self.runs(self.output)
+        run = self.run_of(self.output)
         self.assertEqual((run["status"], run["ranks"]), ("complete", 4))
         self.assertEqual([(point["workload"], point["ranks"], point["verified"])
                           for point in run["points"]],
@@ -124,7 +114,7 @@ class Jobs(Case):
         kept = self.assert_finished_points_survive()
         CLUSTER.wait_for_state(number, "COMPLETED")
         self.assertIn(f"run --resume {self.output}", self.said())
-        [run] = self.runs(self.output)
+        run = self.run_of(self.output)
         self.assertEqual((run["status"], len(run["points"])), ("complete", 4))
         self.assertLess(kept, 4)
 
@@ -133,22 +123,19 @@ class Sweeps(Case):
     """Several jobs, and the report after them."""
 
     def sweep(self, *arguments):
-        done = CLUSTER.run(os.path.join(LAUNCH, "sweep"), "--program", PROGRAM, "--dir", self.dir,
-                           "--ranks-per-node", "1", *arguments, "--", "--workload", "dp",
+        done = CLUSTER.run(os.path.join(LAUNCH, "sweep"), "--program", self.program, "--dir",
+                           self.dir, "--ranks-per-node", "1", *arguments, "--", "--workload", "dp",
                            "--max-time", "0.3s")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_exit(0, done)
         return done
 
     def report(self):
-        with open(os.path.join(self.dir, "report.json"), encoding="utf-8") as file:
-            return json.load(file)["runs"]
+        return json.loads(self.read("report.json"))["runs"]
 
     def test_one_job_for_all_counts(self):
         self.sweep("--nodes", "1,2")
-        path = os.path.join(self.dir, "report.txt")
-        CLUSTER.wait_for("the report", lambda: os.path.exists(path))
-        with open(path, encoding="utf-8") as file:
-            self.assertRegex(file.read(), r"\n +dp +2 ")  # the curve, at its largest count
+        CLUSTER.wait_for("the report", lambda: "report.txt" in self.files())
+        self.assertRegex(self.read("report.txt"), r"\n +dp +2 ")  # the curve, at its largest count
         [run] = self.report()
         self.assertEqual((run["status"], [point["ranks"] for point in run["points"]]),
                          ("complete", [1, 2]))
@@ -176,7 +163,7 @@ class Srun(Case):
         if "--mpi=pmix " not in self.said():
             self.skipTest("this Slurm knows no pmix")
         self.assertEqual(CLUSTER.job(number)["JobState"], "COMPLETED", self.said())
-        [run] = self.runs(self.output)
+        run = self.run_of(self.output)
         self.assertEqual((run["status"], run["ranks"]), ("complete", 2))
 
     def test_ranks_that_are_not_joined_measure_nothing(self):

@@ -125,7 +125,7 @@ enum class Kind : std::uint8_t { device, managed, pinned, nccl };
 /// All memory that CUDA gave out, between guard bytes.
 class Allocations {
  public:
-  Allocations() = default;
+  Allocations();
   ~Allocations();  ///< frees what failed sessions have left behind on purpose
   Allocations(const Allocations&) = delete;
   Allocations& operator=(const Allocations&) = delete;

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -68,6 +70,14 @@ void Queue::clear() {
   size_ = 0;
 }
 
+/// Large pieces come and go with each choice of an algorithm: the kernel need not make their pages
+/// anew each time.
+Allocations::Allocations() {
+  constexpr int most = 1 << 30;  // bytes
+  mallopt(M_MMAP_THRESHOLD, most);
+  mallopt(M_TRIM_THRESHOLD, most);
+}
+
 Allocations::~Allocations() {
   for (const auto& [at, piece] : pieces_) std::free(reinterpret_cast<void*>(at - guard));
 }
@@ -77,8 +87,9 @@ void* Allocations::take(std::size_t bytes, Kind kind, std::size_t limit) {
   const std::size_t whole = (bytes + 3 * guard - 1) / guard * guard;
   auto* const base = static_cast<unsigned char*>(std::aligned_alloc(guard, whole));
   if (base == nullptr) return nullptr;
-  std::memset(base, guard_byte, whole);
+  std::memset(base, guard_byte, guard);
   std::memset(base + guard, fresh_byte, bytes);
+  std::memset(base + guard + bytes, guard_byte, whole - guard - bytes);
   pieces_[reinterpret_cast<std::uintptr_t>(base + guard)] = {.bytes = bytes, .kind = kind};
   return base + guard;
 }

@@ -75,13 +75,5 @@ class Case(harness.Case):
         os.remove(self.path("calls"))
         return calls
 
-    def assert_exit(self, code, done):
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done
-
     def assert_script_refused(self, done, *needles):
-        """Exit 2, and one message with the needles."""
-        self.assert_exit(2, done)
-        said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-        self.assertEqual(len(said), 1, done.stderr)
-        self.assert_shown(said[0], *needles)
+        self.assert_refused(done, *needles, begin="error: ")

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "program/check.hpp"
 #include "program/fill_and_checksum.hpp"
@@ -83,18 +84,18 @@ class InferReference {
   }
 
   /// x [inputs] * W [inputs x outputs]
-  [[nodiscard]] Row times(const Row& x, const std::string& name, std::size_t outputs) const {
+  [[nodiscard]] Row times(const Row& x, const std::string& name, std::size_t outputs) {
+    const auto [found, is_new] = weights_.try_emplace(name);
+    const Row& weights = found->second;
+    if (is_new) found->second = values(name, 0, x.size() * outputs, static_cast<int>(x.size()));
     Row y(outputs, 0.0);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const Row weights = values(name, i * outputs, outputs, static_cast<int>(x.size()));
-      for (std::size_t j = 0; j < outputs; ++j) y[j] += x[i] * weights[j];
+      for (std::size_t j = 0; j < outputs; ++j) y[j] += x[i] * weights[i * outputs + j];
     }
     return y;
   }
 
-  [[nodiscard]] Row project(const Row& x) const {
-    return times(x, "vocabulary", size(m_.vocabulary));
-  }
+  [[nodiscard]] Row project(const Row& x) { return times(x, "vocabulary", size(m_.vocabulary)); }
 
   [[nodiscard]] std::size_t capacity() const { return prompt_tokens + output_tokens; }
   [[nodiscard]] std::size_t cell(std::size_t sample, std::size_t head, std::size_t position) const {
@@ -129,7 +130,7 @@ class InferReference {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += gain * more[i];
   }
 
-  [[nodiscard]] Row inner(const std::string& name, const Row& x) const {
+  [[nodiscard]] Row inner(const std::string& name, const Row& x) {
     const std::size_t f = size(m_.ffn);
     Row up = times(x, name + ".up", (m_.gated_mlp ? 2 : 1) * f);
     if (!m_.gated_mlp) return up;
@@ -180,6 +181,7 @@ class InferReference {
   std::size_t samples_;
   bool has_vocabulary_;
   measure::Tensors cache_;
+  std::map<std::string, Row> weights_;  ///< drawn once, for all tokens
 };
 
 /// Grouped query heads; a plain or a gated MLP.

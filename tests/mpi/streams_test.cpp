@@ -25,7 +25,7 @@ TEST(HostStreams, FoldedSpansFollowProgramOrderAndBeginWhenTheirOpsDo) {
   const auto session = layers.on(point);
   // The clock may or may not move between two ops; but it must not stand still at all of them.
   int apart = 0, back = 0;
-  for (int play = 0; play < 1000; ++play) {
+  for (int play = 0; play < 100; ++play) {
     session->play({.section = Section::step, .trace = Trace::on});
     const auto spans = session->spans();
     for (std::size_t i = 1; i < spans.size(); ++i) {

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 
-# How tests are started: under mpiexec, with what a launcher and the sanitizers need.
+# How tests are started: under mpiexec or by Python, with what a launcher and the sanitizers need.
 
 set(isoscale_test_environment
   # Open MPI refuses root unless told twice; other MPIs ignore these.
@@ -52,11 +52,39 @@ function(isoscale_add_launched_test NAME)
   math(EXPR timeout "${ARG_TIMEOUT} * ${isoscale_patience}")
   add_test(NAME ${NAME} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ARG_RANKS}
     ${isoscale_mpiexec_flags} ${ARG_COMMAND} ${MPIEXEC_POSTFLAGS})
-  # At most 2: ctest never starts a test that asks for more processors than it may use.
-  set(processors ${ARG_RANKS})
-  if(processors GREATER 2)
+  # Ranks wait for each other half of the time. At most 2: ctest never starts a test that asks for
+  # more processors than it may use.
+  set(processors 1)
+  if(ARG_RANKS GREATER 2)
     set(processors 2)
   endif()
   set_tests_properties(${NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${timeout}
     PROCESSORS ${processors} ENVIRONMENT "${isoscale_test_environment}")
+endfunction()
+
+# What tests in other languages are told of the program and its launcher.
+list(JOIN isoscale_mpiexec_flags " " flags)
+set(isoscale_program_environment ${isoscale_test_environment}
+  "ISOSCALE=$<TARGET_FILE:isoscale>"
+  "ISOSCALE_SAMPLE=$<TARGET_FILE:make_sample_run>"
+  "ISOSCALE_DOCUMENTS=${PROJECT_SOURCE_DIR}"
+  "ISOSCALE_LAUNCH_SCRIPTS=${PROJECT_SOURCE_DIR}/launch"
+  "ISOSCALE_PATIENCE=${isoscale_patience}"
+  "ISOSCALE_MPIEXEC=${MPIEXEC_EXECUTABLE} ${flags} ${MPIEXEC_NUMPROC_FLAG}")
+
+# isoscale_python_test(NAME TESTS module[.class] ... LABELS label ... TIMEOUT s [PROCESSORS n]
+#                      [ENVIRONMENT variable=value ...])
+#
+# Tests of this folder; python's own runner tells the rest.
+function(isoscale_python_test NAME)
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "TESTS;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_PROCESSORS)
+    set(ARG_PROCESSORS 1)
+  endif()
+  math(EXPR timeout "${ARG_TIMEOUT} * ${isoscale_patience}")
+  add_test(NAME ${NAME} COMMAND Python3::Interpreter -B -m unittest -v ${ARG_TESTS}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(${NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${timeout}
+    PROCESSORS ${ARG_PROCESSORS} SKIP_RETURN_CODE 77
+    ENVIRONMENT "${isoscale_program_environment};${ARG_ENVIRONMENT}")
 endfunction()
