@@ -108,9 +108,11 @@ TEST(StepEstimate, HasTheBubbleOfItsSchedule) {
 /// with what communication beside compute costs.
 TEST(StepEstimate, OfEachRankCountsWhatCommunicationCostsCompute) {
   simulate::Machine machine = samples::plain_sheet();
+  machine.network->inside.bandwidth = 2e9;
   machine.overlap = {.compute = 1.5, .communication = 1};
   machine.noise.rank = 1e-5;
-  const workloads::Request of = request({.dp = 8});
+  const workloads::Request of =
+      request({.dp = 8}, {{"batch", "1024"}, {"microbatch", "128"}, {"bucket", "64KiB"}});
   const simulate::Layout layout = simulate::packed(8, 8);
   const auto seconds = [&](predict::Ranks ranks) {
     return predict::whole_step({hybrid(), machine, layout, predict::Detail::time, ranks}, of)
