@@ -54,9 +54,8 @@ struct Source {
 /// - "energy", a counter in joules since the first reading, for CPU packages and for memory that a
 ///   package's counter does not include (RAPL: powercap/intel-rapl:*, on AMD too). The counter
 ///   continues to grow when the hardware's register wraps around.
-/// - "temperature" in kelvin for CPU packages: from hwmon's coretemp, k10temp and zenpower, else
-/// from
-///   thermal zones of packages.
+/// - "temperature" in kelvin for CPU packages: from hwmon's coretemp, k10temp and zenpower, or from
+///   thermal zones of packages if there are none of these.
 /// - counters of active InfiniBand and RoCE ports ("sent_bytes", "received_bytes", "symbol_errors",
 ///   "link_downed") and of physical Ethernet devices that are up ("sent_bytes", "received_bytes",
 ///   "send_errors", "receive_errors").

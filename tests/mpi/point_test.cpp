@@ -138,7 +138,10 @@ TEST_F(Point, IsSampledBesideItsLoop) {
   ASSERT_TRUE(data.measured_seconds.has_value());
   EXPECT_GT(*data.measured_seconds, 0);
   // Where the kernel tells clocks, as it does here, so does the point; elsewhere there are none.
-  const bool told = !machine::cpu_clock_sources("/", runs_.facts[0].bound_cpus).empty();
+  const auto sources = machine::node_sources("/", runs_.facts[0].bound_cpus);
+  const bool told = std::ranges::any_of(sources, [](const machine::Source& source) {
+    return source.channels.front().quantity == "clock";
+  });
   bool clocks = false;
   for (const results::DeviceSeries& series : data.device_series) {
     clocks = clocks || (series.device == "cpu" && series.quantity == "clock");
