@@ -3,7 +3,6 @@
 
 #include "workloads/registry.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include "workloads/collectives/collectives.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/error.hpp"
@@ -205,10 +206,8 @@ program::ProgramSet write_all(const Request& request, const Setting& setting,
 }
 
 std::string_view reduction_name(const CollectiveCase& one) {
-  if (!one.reduction) return "none";
-  return *one.reduction == program::Reduction::sum   ? "sum"
-         : *one.reduction == program::Reduction::min ? "min"
-                                                     : "max";
+  constexpr std::array<std::string_view, 3> names{"sum", "min", "max"};
+  return one.reduction ? names[static_cast<std::size_t>(*one.reduction)] : "none";
 }
 
 RowSpec row_of(const Request& request, const Setting& setting, const CollectiveCase& one) {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <map>
 #include <stdexcept>
-#include <string>
 
 #include "base/error.hpp"
 #include "base/text.hpp"

@@ -168,29 +168,25 @@ std::uint64_t Parameters::largest_bucket() const {
 void Parameters::fill(Builder& builder, std::uint64_t seed) const {
   builder.at({.phase = Phase::setup});
   const Range all{.offset = 0, .count = count()};
-  if (plan_.zero == 0) {
-    draw(builder, seed, states_.weights, 0, all);
-    if (states_.masters != no_buffer) draw(builder, seed, states_.masters, 0, all);
+  if (plan_.shards_weights()) {
+    draw_parts(builder, seed, states_.weights);
   } else {
-    if (plan_.shards_weights()) {
-      draw_parts(builder, seed, states_.weights);
-    } else {
-      draw(builder, seed, states_.weights, 0, all);
-    }
-    if (states_.masters != no_buffer && plan_.shards_gradients()) {
-      draw_parts(builder, seed, states_.masters);
-    } else if (states_.masters != no_buffer) {
-      draw_parts(builder, seed, states_.masters, states_.gradients);
-    } else if (plan_.zero == 1) {
-      for (const Bucket& bucket : buckets_) {  // nothing else writes the padding
-        fill_flat(
-            builder,
-            flat(states_.gradients, bucket.offset + bucket.count - bucket.padding, bucket.padding),
-            0);
-      }
-    }
-    if (observed_weights_ != no_buffer) draw(builder, seed, observed_weights_, 0, all);
+    draw(builder, seed, states_.weights, 0, all);
   }
+  const bool has_masters = states_.masters != no_buffer;
+  if (has_masters && plan_.zero == 0) {
+    draw(builder, seed, states_.masters, 0, all);
+  } else if (has_masters && plan_.shards_gradients()) {
+    draw_parts(builder, seed, states_.masters);
+  } else if (has_masters) {
+    draw_parts(builder, seed, states_.masters, states_.gradients);
+  } else if (plan_.zero == 1) {
+    for (const Bucket& bucket : buckets_) {  // nothing else writes the padding
+      const std::uint64_t end = bucket.offset + bucket.count;
+      fill_flat(builder, flat(states_.gradients, end - bucket.padding, bucket.padding), 0);
+    }
+  }
+  if (observed_weights_ != no_buffer) draw(builder, seed, observed_weights_, 0, all);
   if (states_.moment1 == no_buffer) return;
   fill_flat(builder, builder.whole(states_.moment1), 0);
   fill_flat(builder, builder.whole(states_.moment2), 0);

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::tiles {
