@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "analysis/predict/search.hpp"
@@ -218,34 +219,30 @@ void describe_work(const Question& question, Prediction& prediction) {
   }
 }
 
+/// Adds the warnings that concern some rank counts, which they name.
 void warn(const Question& question, Prediction& prediction) {
-  const ForecastCurve& curve = prediction.base;
-  std::vector<int> far, large, idle;
-  for (const Forecast& at : curve.points) {
-    const std::optional<double> microbatches = option_number(at.request, "microbatches");
-    if (at.request.mesh.pp > 1 && microbatches && *microbatches < 2.0 * at.request.mesh.pp) {
-      idle.push_back(at.ranks);
+  const auto add = [&](const auto& concerns, std::string_view before, std::string_view after) {
+    std::vector<int> counts;
+    for (const Forecast& at : prediction.base.points) {
+      if (concerns(at)) counts.push_back(at.ranks);
     }
-    if (at.extrapolated) far.push_back(at.ranks);
-    if (at.fits == false) large.push_back(at.ranks);
-  }
-  if (!idle.empty()) {
-    prediction.warnings.push_back(
-        fmt::format("on {} ranks there are fewer than two microbatches for each pipeline stage, so "
-                    "that the bubble is long: use a larger batch or a smaller pp",
-                    fmt::join(idle, ", ")));
-  }
-  if (!far.empty()) {
-    prediction.warnings.push_back(fmt::format(
-        "{} ranks are more than {} times the {} that were measured: take them with care",
-        fmt::join(far, ", "), most_trusted_growth, question.fit->most_ranks));
-  }
-  if (!large.empty()) {
-    prediction.warnings.push_back(
-        fmt::format("on {} ranks the step needs more memory than a rank has; shown as if it fitted "
-                    "(--best looks for what does)",
-                    fmt::join(large, ", ")));
-  }
+    if (counts.empty()) return;
+    prediction.warnings.push_back(fmt::format("{}{}{}", before, fmt::join(counts, ", "), after));
+  };
+  add(
+      [](const Forecast& at) {
+        const std::optional<double> microbatches = option_number(at.request, "microbatches");
+        return at.request.mesh.pp > 1 && microbatches && *microbatches < 2.0 * at.request.mesh.pp;
+      },
+      "on ",
+      " ranks there are fewer than two microbatches for each pipeline stage, so that the bubble is "
+      "long: use a larger batch or a smaller pp");
+  add([](const Forecast& at) { return at.extrapolated; }, "",
+      fmt::format(" ranks are more than {} times the {} that were measured: take them with care",
+                  most_trusted_growth, question.fit ? question.fit->most_ranks : 0));
+  add([](const Forecast& at) { return at.fits == false; }, "on ",
+      " ranks the step needs more memory than a rank has; shown as if it fitted (--best looks for "
+      "what does)");
 }
 
 /// Consecutive points of a curve at which the same cause limits the efficiency.

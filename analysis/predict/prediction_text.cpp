@@ -53,6 +53,12 @@ std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
   return found;
 }
 
+/// Returns the value of an option of a candidate; null if it has none.
+Value option_of(const Candidate& candidate, const std::string& key) {
+  const auto found = candidate.request.options.find(key);
+  return found == candidate.request.options.end() ? Value() : Value(found->second);
+}
+
 /// Returns the options in which the candidates of a search differ, and always the microbatch.
 std::vector<std::string> telling_options(const std::vector<Candidate>& candidates) {
   std::vector<std::string> keys;
@@ -63,14 +69,10 @@ std::vector<std::string> telling_options(const std::vector<Candidate>& candidate
   }
   std::ranges::sort(keys);
   std::erase_if(keys, [&](const std::string& key) {
-    if (key == "microbatch") return false;
-    const auto& of_first = candidates.front().request.options;
-    const auto first = of_first.find(key);
-    return std::ranges::all_of(candidates, [&](const Candidate& at) {
-      const auto found = at.request.options.find(key);
-      const bool has = found != at.request.options.end();
-      return has == (first != of_first.end()) && (!has || found->second == first->second);
-    });
+    const Value first = option_of(candidates.front(), key);
+    return key != "microbatch" && std::ranges::all_of(candidates, [&](const Candidate& at) {
+             return option_of(at, key) == first;
+           });
   });
   return keys;
 }
@@ -223,10 +225,7 @@ render::DocumentTable best_table(const Prediction& prediction) {
   for (const Candidate& at : prediction.best) {
     std::vector<render::Cell> cells{{"", Json(result.rows.size() + 1)},
                                     {"mesh", mesh::to_string(at.request.mesh), Unit::text}};
-    for (const std::string& key : keys) {
-      const auto found = at.request.options.find(key);
-      cells.push_back({key, found == at.request.options.end() ? Value() : Value(found->second)});
-    }
+    for (const std::string& key : keys) cells.push_back({key, option_of(at, key)});
     cells.push_back({"step time", value_json(at.step_time), Unit::seconds});
     add_memory(prediction.best, at, cells);
     cells.push_back({"why it loses", at.why_not, Unit::text});
