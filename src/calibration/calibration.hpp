@@ -36,7 +36,7 @@ namespace isoscale::calibration {
 ///   error      the relative error that 95% of predictions should not exceed
 ///              (statistics::promised_error), from the interior sizes, each predicted by a curve
 ///              that is fitted without it; absent below 5 sizes
-[[nodiscard]] results::CalibrationCurve fit_curve(std::span<const results::CurveSample> samples);
+[[nodiscard]] results::CalibrationCurve fit_curve(const std::vector<results::CurveSample>& samples);
 
 /// Returns the seconds that the curve gives for `bytes`. Above its largest size the time grows by 1
 /// / bandwidth for each byte. Below its smallest size it falls in the same way, but not below the

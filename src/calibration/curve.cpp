@@ -216,7 +216,7 @@ void add_law(CalibrationGrowth& growth) {
 
 }  // namespace
 
-CalibrationCurve fit_curve(std::span<const CurveSample> samples) {
+CalibrationCurve fit_curve(const std::vector<CurveSample>& samples) {
   CalibrationCurve curve{.samples = medians(samples)};
   std::vector<CurveSample>& sizes = curve.samples;
   if (sizes.empty()) return curve;

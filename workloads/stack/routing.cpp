@@ -5,8 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 #include "workloads/api/options.hpp"
