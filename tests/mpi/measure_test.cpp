@@ -67,9 +67,9 @@ void expect_sound(const measure::Record& record, const comm::Communicator& activ
   }
   for (const measure::StepSums& sums : record.op_sums) {
     summed.push_back(sums.step);
-    EXPECT_GT(sums.gemm, 0);
-    EXPECT_GT(sums.other_compute, 0);
-    EXPECT_GE(sums.communication, 0);  // a rank alone has nobody to talk to
+    EXPECT_GT(sums.gemm, units::Nanoseconds{});
+    EXPECT_GT(sums.other_compute, units::Nanoseconds{});
+    EXPECT_GE(sums.communication, units::Nanoseconds{});  // a rank alone has nobody to talk to
   }
   for (std::uint32_t step = 0; step < record.traced.size(); ++step) {
     if (record.traced[step] != 0 && record.dropped[step] == 0) flagged.push_back(step);
