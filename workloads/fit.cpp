@@ -72,7 +72,8 @@ bool fits(const Workload& workload, const Request& base, const mesh::Request& wa
 }
 
 /// Returns advice that names what would work, the nearest rank counts and the workload hybrid: "use
-/// 1 or 3 ranks, or --workload hybrid --mesh dp=2".
+/// 1 or 3 ranks, or --workload hybrid --mesh dp=2". If neither is found to work, the advice is to
+/// use another mesh, model or options.
 std::string instead(const Workload& workload, const Request& base, const mesh::Request& wanted,
                     int ranks, Scaling scaling) {
   const std::vector<int> near = nearest_ranks(workload, base, wanted, ranks, scaling);

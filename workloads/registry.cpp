@@ -35,7 +35,8 @@ mesh::Request along(int ranks) {
 }
 
 /// Returns a workload that trains a transformer on `axes`. These workloads all have the functions
-/// of hybrid, and differ in the axes that they use and in the default mesh.
+/// of hybrid, and differ in the axes that they use and in the default mesh. The workload `ep` also
+/// has another default number of experts (mixture_of_experts()).
 Workload training(std::string_view name, std::string_view description, mesh::AxisSet axes,
                   mesh::Request (*natural_mesh)(int ranks)) {
   return {.name = name,

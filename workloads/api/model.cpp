@@ -131,8 +131,9 @@ Model read_fields(const toml::table& table, std::string_view origin,
   return model;
 }
 
-/// Returns a model's name made from a path: "mine" for "/models/mine.toml", without characters that
-/// a name may not have.
+/// Returns a model's name made from a path: "mine" for "/models/mine.toml". Characters that a name
+/// may not have are left out, and a long name is cut. If no character is left, the name is
+/// "unnamed".
 std::string name_from(std::string_view origin) {
   std::string name = std::filesystem::path{origin}.stem().string();
   std::erase_if(name, [](char c) { return name_letters.find(c) == std::string_view::npos; });
@@ -140,7 +141,7 @@ std::string name_from(std::string_view origin) {
   return name.empty() ? "unnamed" : name;
 }
 
-/// Sets values that the table lacks: those that follow from other values or from the name of the
+/// Sets values that the table lacks: those that follow from other values or from the path of the
 /// file, and the vocabulary, which has a usual size.
 void complete(const toml::table& table, std::string_view origin, Model& model) {
   const auto has = [&](std::string_view key) { return table.contains(key); };

@@ -18,7 +18,8 @@
 namespace isoscale::workloads {
 
 /// Reports an option whose number does not fit the rest of the request. The numbers that the error
-/// suggests are accepted with the other options unchanged.
+/// suggests are accepted with the other options unchanged, but for an option that the message says
+/// to leave out.
 class NumberError : public base::UsageError {
  public:
   NumberError(const std::string& why, std::string key, std::vector<long long> suggested);
@@ -41,8 +42,8 @@ using base::usage_error;
 // Each workload has one table of its options, which is used by --help, `list options`, validation,
 // the experiment file, the run file and the documentation.
 
-/// The types of an option's value. list: several of the choices, separated by commas. text: any
-/// other value, which the function given to option::parsed reads.
+/// The types of an option's value. list: one or several of the choices, separated by commas. text:
+/// any other value, which the function given to option::parsed reads.
 enum class OptionType : unsigned char { choice, integer, bytes, list, text };
 
 struct OptionSpec {
@@ -64,8 +65,8 @@ struct OptionSpec {
 /// The options that were given, by key. An option that is absent has its default.
 using Options = std::map<std::string, std::string, std::less<>>;
 
-/// Throws base::UsageError if `value` is not valid for `spec`. The message has the key, the value
-/// and the values that are accepted.
+/// Throws base::UsageError if `value` is not valid for `spec`. The message has the key and says why
+/// the value is not valid.
 void validate(const OptionSpec& spec, std::string_view value);
 /// Throws base::UsageError for an invalid value, and for a key that `workload` does not have; the
 /// message then suggests a similar key, if there is one.
@@ -130,10 +131,10 @@ struct Sizes {
 [[nodiscard]] Sizes parse_sizes(std::string_view key, std::string_view text);
 
 /// The functions of this namespace make the rows of option tables. Their template argument is the
-/// member of the workload's typed options in which a value is stored. The member's type says how
-/// the text of the value is read. An enumeration has its enumerators in the order of the choices,
-/// and a bool is true for "on". A number is read from the text; the text of a size may have a unit.
-/// A vector gets the parts of a list, and a string gets the text itself.
+/// member of the workload's typed options in which a value is stored. Except in parsed(), the
+/// member's type says how the text of the value is read. An enumeration has its enumerators in the
+/// order of the choices, and a bool is true for "on". A number is read from the text; the text of a
+/// size may have a unit. A vector gets the parts of a list, and a string gets the text itself.
 namespace option {
 
 /// The range of a number; maximum 0 = no limit.

@@ -46,8 +46,9 @@ struct Preset {
 [[nodiscard]] std::string read_small_file(const std::filesystem::path& path, std::string_view kind);
 
 /// Reads a model from a parsed table. `origin`, the path of the file, is named in error messages.
-/// If the table names no model, the file's name without .toml becomes the model's name. Throws
-/// base::UsageError that lists the problems of the table.
+/// If the table names no model, the file's name becomes the model's name, without .toml and without
+/// characters that a model's name may not have. Throws base::UsageError, which lists the problems
+/// of the table.
 [[nodiscard]] Model read_model(const toml::table& table, std::string_view origin);
 
 /// Returns a TOML text with the keys of a model and their values, one on each line. parse_model()

@@ -48,12 +48,15 @@ struct Model {
 /// Returns the names of the built-in models, from the fewest parameters to the most.
 [[nodiscard]] std::vector<std::string> model_names();
 /// Returns a built-in model by its name, or the model in a TOML file by its path, which ends in
-/// .toml. Throws base::UsageError for an unknown name, and suggests the nearest one. For a file,
-/// one error lists all missing and unknown keys and all invalid values. Only if there are none of
-/// these, it lists the values that contradict each other.
+/// .toml. Throws base::UsageError for an unknown name, and suggests a similar one if there is one.
+/// Also throws it for a file that cannot be read or is not valid TOML. For other files, one error
+/// lists all missing and unknown keys and all invalid values. Only if there are none of these, it
+/// lists values that contradict each other, widths that are too large, and a name that cannot be
+/// used.
 [[nodiscard]] Model load_model(std::string_view name_or_path);
-/// Parses one model. `origin`, the path of the file, is named in error messages; if the text names
-/// no model, the file's name without .toml becomes the model's name.
+/// Parses one model. `origin`, the path of the file, is named in error messages. If the text names
+/// no model, the file's name becomes the model's name, without .toml and without characters that a
+/// model's name may not have. Throws base::UsageError, as load_model() does for a file.
 [[nodiscard]] Model parse_model(std::string_view toml, std::string_view origin);
 
 /// The description of one key of a model file, as in `isoscale list keys model`.
@@ -89,8 +92,8 @@ struct RowSpec {
 
 /// A case may have a restore section, which prepares the memory that the case reads. Restore says
 /// when this section is run. never: the case has no such section. once: before the first play of
-/// the case. every_play: before each play, because a play changes what it starts from, such as its
-/// own input.
+/// the case, and before the play whose results are compared. every_play: before each play, because
+/// a play changes what it starts from, such as its own input.
 enum class Restore : std::uint8_t { never, once, every_play };
 
 /// Says whether the spans (timed ops) of a traced pass can be assigned to its calls of a library,
@@ -114,8 +117,8 @@ struct PlayBounds {
   units::Seconds least_time{0};
   std::uint64_t least_calls = 0;
   /// If a call is shorter than `short_call`, the host may need more time to launch it than the call
-  /// takes. So a play has at most `most_short_calls` such calls, all of which are launched before
-  /// the play begins.
+  /// takes. Up to `most_short_calls` calls can be launched before a play begins. So a play has no
+  /// more such calls than that, unless it is a single pass or has Repeat::never.
   units::Seconds short_call{0};
   std::uint64_t most_short_calls = UINT64_MAX;
   /// Calls whose data must not be in a cache use different parts of memory in turn. Together these
@@ -150,7 +153,7 @@ struct Case {
   CallsAreSpans calls_are_spans = CallsAreSpans::yes;
   Repeat repeat = Repeat::allowed;
   LaunchCost launch_cost = LaunchCost::excluded;
-  /// Checks the results after timing. If absent, the results of the last timed play are compared
+  /// Checks the results after timing. If absent, the results of the case's last play are compared
   /// with the values of BenchHooks::expect, if it gives any.
   std::optional<Check> check{};
 };
@@ -216,8 +219,8 @@ struct BenchHooks {
   /// Returns the number of sessions ("batches"), which run one after another; 1 unless the workload
   /// sets it.
   int (*batches)(const Request& request) = [](const Request&) { return 1; };
-  /// Returns the session number `batch`. Throws base::UsageError for options that exclude each
-  /// other or do not fit the mesh.
+  /// Returns the programs, cases and rows of session number `batch`. Throws base::UsageError for
+  /// options that exclude each other or do not fit the mesh.
   Bench (*build)(const Request& request, int batch) = nullptr;
   /// Returns the values that `rank` must hold after case number `index` of the batch was run.
   /// Results of multiplications are not among them; Check::products lists these. The function is

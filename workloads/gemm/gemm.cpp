@@ -23,7 +23,8 @@ constexpr std::uint32_t smallest_power = 128;
 
 /// shapes=search combines each of `search_widths` (for m = n) with each of `search_depths` (for k).
 /// It adds the shapes (m, n, k) in `published`, which had the highest published rates (A100 and
-/// H100: Bekman, ml-engineering, accelerator benchmarks).
+/// H100: Bekman, ml-engineering, accelerator benchmarks). Shapes with an extent above the option
+/// `largest` are left out.
 constexpr std::array<std::uint32_t, 11> search_widths{256,  512,  768,  1024, 1536, 2048,
                                                       3072, 4096, 6144, 8192, 16384};
 

@@ -68,8 +68,8 @@ struct Values {
 [[nodiscard]] Values values_of(const Request& request);
 
 /// Returns each shape once, in the order of the option `shapes` and, within one of its groups, by
-/// FLOP. Throws base::UsageError for a shape that fp8 GEMMs do not support, and for a model that
-/// cannot be divided over the mesh.
+/// FLOP. Throws base::UsageError for a shape that fp8 GEMMs do not support. With shapes=model, also
+/// throws it for a mesh with ep, and for a model that cannot be divided over the mesh.
 [[nodiscard]] std::vector<Shape> shapes_of(const Request& request, const Values& options);
 
 [[nodiscard]] BenchHooks hooks();

@@ -89,7 +89,7 @@ std::vector<long long> suggested(const Given& given, long long Given::*key, long
 
 /// Returns the split of the batch. Throws base::UsageError if batch, microbatch and microbatches
 /// contradict each other, and NumberError if the batch cannot be divided. The numbers that the
-/// error suggests work with the other options.
+/// error suggests work with the other options, but without `batch` if all three were given.
 BatchPlan batch_plan(const Request& base, long long replicas, std::string_view replicas_text) {
   const Given given = stack::options_of(base);
   const long long product = given.microbatch * given.microbatches;
@@ -114,10 +114,11 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
 }
 
 /// Adapts limits of tp to fp8, which needs a multiple of 16 columns on each rank. `limit.number`
-/// counts groups of columns, such as heads, and tp must divide it. A group has `columns_of_each`
-/// columns, so each rank needs a multiple of `unit` = 16 / gcd(16, columns_of_each) groups. With
-/// fp8, tp must therefore divide limit.number / unit. If this is no whole number, the limit stays
-/// unchanged, and scale() throws an error.
+/// counts groups of columns, such as heads, and tp must divide it. The columns of a group are a
+/// multiple of `columns_of_each`. For a kv head this holds for the columns of QKV and for those of
+/// the context. So each rank needs a multiple of `unit` = 16 / gcd(16, columns_of_each) groups, and
+/// tp must divide limit.number / unit. If this is no whole number, the limit stays unchanged, and
+/// scale() throws an error.
 void align(std::vector<mesh::Constraint>& limits, const Model& model) {
   for (mesh::Constraint& limit : limits) {
     if (limit.axis != mesh::Axis::tp || limit.what == "vocabulary") continue;

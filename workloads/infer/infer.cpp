@@ -29,7 +29,7 @@ constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // a GEMM has fewe
 constexpr long long most_tokens = 1 << 24;
 
 /// Reads a list of batch sizes. Returns them ascending, each once. Throws base::UsageError for any
-/// other text.
+/// other text, for a size above `most_samples`, and for a list of more than `most_batches`.
 std::vector<std::uint64_t> parse_batches(std::string_view key, std::string_view text) {
   std::set<std::uint64_t> batches;
   for (const std::string& part : parse_list(key, text)) {

@@ -29,8 +29,8 @@ struct Setting {
 [[nodiscard]] Setting setting_of(const Request& request);
 
 /// The consecutive tokens that one run of decode generates. A token's work grows linearly with the
-/// number of tokens before it, so the mean over tokens in the middle of the output equals the mean
-/// over all tokens.
+/// number of tokens before it, so the mean over tokens in the middle of the output is about the
+/// mean over all tokens.
 struct Window {
   std::uint64_t position = 0;  ///< tokens in the cache before the first token
   std::uint64_t tokens = 0;

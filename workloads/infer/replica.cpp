@@ -78,8 +78,8 @@ Replica::Replica(program::Builder& builder, const Request& request, const mesh::
 }
 
 /// Fills the inputs. Prompts are stored as [group][position][sample] with the groups of a full
-/// batch, and tokens as [token][sample]. The inputs depend only on sample and position, so they are
-/// the same on every mesh.
+/// batch, and tokens as [token][sample]. The inputs depend only on seed, sample and position, so
+/// they are the same on every mesh.
 void Replica::fill_inputs(const Request& request) {
   prompts_ = builder_.allocate({.dtype = types_.compute,
                                 .role = program::Role::input,
@@ -204,8 +204,8 @@ void Replica::drop(const Product& product) {
 }
 
 // Tokens are decoded one after another on a ring of stages. At tick k, stage s computes token (k -
-// s - g) / pp of group g = (k - s) mod pp, if there is such a group. There are at most as many
-// groups as stages, so a stage never has more than one at a time. If there are as many groups as
+// s - g) / pp of group g = (k - s) mod pp, if they exist. There are at most as many groups as
+// stages, so a stage never has more than one at a time. If there are as many groups as
 // stages, a stage always has a group, except while the first groups enter the ring and the last
 // ones leave it.
 

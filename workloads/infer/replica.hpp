@@ -30,7 +30,7 @@ class Weights {
   Weights(program::Builder& builder, const stack::Geometry& geometry, const Request& request);
 
   [[nodiscard]] program::Slice of(int layer_of_stage, stack::Tensor tensor) const;
-  /// Returns the output projection, which only a stage with the option `vocabulary` has.
+  /// Returns the output projection. Only the last stage has it, and only with vocabulary=on.
   [[nodiscard]] program::Slice vocabulary() const { return slice(parameters_.front()); }
 
  private:
@@ -91,11 +91,12 @@ class Cache {
 
 /// Writes the forward ops of one stage's layers on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// g is Geometry::residual_gain. The ops are those of training (stack::LayerWriter), except that
-/// attention reads keys and values from the cache, in which the pass has first stored its own.
-/// There is no softmax or mask: every token of a pass attends to Pass::length() tokens. Scores are
-/// scaled by 1/sqrt(d), and the context by 1/sqrt(length). Under tp, partial sums are all-reduced
-/// twice in each layer.
+/// g is Geometry::residual_gain. The function inner() adds the two halves of a gated MLP, and
+/// changes nothing in other MLPs; there is no activation function. The ops are those of training
+/// (stack::LayerWriter), except that attention reads keys and values from the cache, in which the
+/// pass has first stored its own. There is no softmax or mask: every token of a pass attends to
+/// Pass::length() tokens. Scores are scaled by 1/sqrt(d), and the context by 1/sqrt(length). Under
+/// tp, partial sums are all-reduced twice in each layer.
 class Layers : public stack::OpWriter {
  public:
   Layers(program::Builder& builder, const stack::Geometry& geometry, const stack::Types& types,
@@ -105,7 +106,8 @@ class Layers : public stack::OpWriter {
         cache_(cache),
         linear_(builder, geometry, types) {}
 
-  /// Computes Z [rows, h] of all layers of the stage from X [rows, h], in a new buffer.
+  /// Computes Z [rows, h] of the stage's last layer from X [rows, h] of its first layer, in a new
+  /// buffer.
   [[nodiscard]] program::BufferId forward(const Pass& pass, const program::Matrix& input);
   /// Computes the output projection of `rows` rows, [rows, V / tp], in a new buffer.
   [[nodiscard]] program::BufferId logits(const program::Matrix& input, std::uint64_t rows);
@@ -177,11 +179,11 @@ class Replica {
 
   /// Runs prompts of `prompt` tokens through the layers, stores their keys and values in the cache,
   /// and computes the answer to each sample's last token. With several stages it uses the streams
-  /// pp_prev and pp_next. Throws base::Error if the sizes exceed the room.
+  /// pp_prev and pp_next. Throws base::Error if a size is 0 or exceeds the room.
   void prefill(std::uint64_t batch, std::uint64_t prompt);
   /// Generates `tokens` tokens for each sample, the first one at `position` of its cache. All ops
   /// are on the compute stream, so that passes which follow one another keep their order. Throws
-  /// base::Error if the sizes exceed the room.
+  /// base::Error if a number is 0 or exceeds the room, except that `position` may be 0.
   void decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens);
   /// Marks the cache of each layer as data that verification compares (observables); outputs are
   /// marked when they are computed. May be called only with Keep::observables, and only if a single
@@ -211,7 +213,8 @@ class Replica {
   /// Writes this stage's ops for decoding one token of each sample of a group, and returns their
   /// result.
   [[nodiscard]] Product decode_group(const Pass& pass, const Step& step);
-  /// Writes the messages at the end of a tick of decode(): each stage sends to the next one.
+  /// Writes the messages at the end of a tick of decode(), in which a stage has computed one token
+  /// of a group or nothing. Each stage sends its result, if it has one, to the next stage.
   void shift(const std::optional<Product>& made, std::optional<std::uint64_t> samples_to_come);
   [[nodiscard]] Product answer(program::BufferId output, const Pass& pass, const Step& step);
   void observe(program::BufferId answer, const Pass& pass, const Step& step,

@@ -143,7 +143,8 @@ constexpr double factor = 3;  // the scalar of the triad
 
 constexpr double poison = -128;  // fills the target; no pattern contains it
 
-constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;  // for a timed play to write
+/// A timed play writes at most about this many bytes, unless a single pass writes more.
+constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;
 
 constexpr std::uint64_t most_times = 256;  // the most passes of a timed play
 

@@ -16,7 +16,8 @@
 namespace isoscale::workloads::p2p {
 
 // Measures latency and bandwidth of messages between pairs of ranks, and checks the messages bit
-// for bit. Pairs that do not share a rank are measured at the same time, in rounds.
+// for bit. Pairs are measured in rounds: the pairs of a round share no rank and are measured at the
+// same time.
 
 /// Two ranks that communicate, low < high.
 struct Pair {
@@ -65,7 +66,7 @@ inline constexpr std::uint64_t latency_bytes = 8;
 
 /// The choice of pairs to measure; for each kind there is a function above. all: all_pairs().
 /// neighbours: those on a ring. isolated: all pairs, but on each node one at a time. sample: each
-/// rank is measured with at least `count` others.
+/// rank is measured with at least `count` others, or with all others if there are fewer.
 struct PairChoice {
   enum class Kind : std::uint8_t { all, neighbours, isolated, sample } kind = Kind::all;
   int count = 0;
@@ -100,7 +101,8 @@ struct Setting {
 
 /// Returns the functions of this micro-benchmark. Each session (batch) measures several rounds of
 /// pairs. A round has one case per kind (for bandwidth two, one in each direction), and each of its
-/// pairs gives a row. The last session has the cases in which all ranks take part.
+/// pairs gives a row. If the options ask for cases in which all ranks take part, the last session
+/// has these.
 [[nodiscard]] BenchHooks hooks();
 
 }  // namespace isoscale::workloads::p2p

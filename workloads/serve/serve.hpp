@@ -49,7 +49,7 @@ struct Setting {
 // The functions below are called through the registry; see workloads/api/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 /// Fits a request to a mesh. Throws base::UsageError for a precision in which `infer` cannot
-/// compute, and if programs would have too many sections.
+/// compute, for GEMMs with 2^31 rows or more, and if programs would have too many sections.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 [[nodiscard]] Request twin(const Request& request);
 

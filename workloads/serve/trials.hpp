@@ -32,12 +32,12 @@ struct Outcome {
 struct ReplicaUse {
   std::uint64_t requests = 0, batches = 0;
   double busy = 0;         ///< seconds in which it ran a batch
-  double utilisation = 0;  ///< busy over the trial's time
+  double utilisation = 0;  ///< busy divided by the trial's time
 };
 
 /// Quantiles of samples. The p-th percentile is the smallest sample x such that at least p% of the
 /// samples are x or less. The 90th percentile is absent for fewer than 10 samples, the 99th for
-/// fewer than 100.
+/// fewer than 100, and all are absent for none.
 struct Quantiles {
   std::optional<double> median{}, p90{}, p99{}, max{};
 };
@@ -51,10 +51,10 @@ struct Summary {
   Quantiles queueing{};  ///< seconds from arrival to the beginning of the batch
   Quantiles tpot{};      ///< seconds per token after the first, of answers with two or more tokens
   std::vector<ReplicaUse> replicas{};
-  double imbalance = 1;       ///< busy time of the busiest replica over the mean
+  double imbalance = 1;       ///< busy time of the busiest replica, divided by the mean
   std::uint64_t backlog = 0;  ///< unanswered requests at the last arrival
   /// The mean number of unanswered requests at the last quarter of all arrivals, minus the mean at
-  /// the first quarter of them (quarters by number, not by time).
+  /// the first quarter of them (quarters by number, not by time); 0 for fewer than 4 arrivals.
   double backlog_rise = 0;
   /// The share of arriving requests that pile up. It is backlog_rise divided by the number of
   /// arrivals from the middle of the first quarter of arrivals to the middle of the last quarter.
@@ -68,15 +68,15 @@ struct Summary {
 /// The largest backlog_growth at which a rate counts as sustained: one request in 20 piles up.
 inline constexpr double most_growth = 0.05;
 /// True if a trial's rate could not be sustained. Either its backlog_growth is above most_growth
-/// and its backlog_rise above the number of requests that all replicas take at a time, or there is
-/// an `slo` and more than one request in 100 took longer than `slo` seconds.
+/// and its backlog_rise above the number of requests that all replicas together take at a time, on
+/// average, or there is an `slo` and more than one request in 100 took longer than `slo` seconds.
 [[nodiscard]] bool is_saturated(const Summary& summary, std::span<const Outcome> outcomes,
                                 std::optional<double> slo);
 
 /// Searches for the highest rate that a system sustains. The search doubles the rate until one is
 /// not sustained, or halves it until one is sustained. It then tries the geometric mean of the
-/// highest sustained and the lowest unsustained rate, until they are within 5% of each other or
-/// `most_trials` rates were tried.
+/// highest sustained and the lowest unsustained rate, until they are within 5% of each other. It
+/// ends in any case when `most_trials` rates were tried.
 class RateSearch {
  public:
   explicit RateSearch(double first) : next_(first) {}

@@ -238,7 +238,7 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
 }
 
 BufferId LayerWriter::scores_of(BufferId qkv, KeptFor kept) {
-  // `scores` holds the products of this rank's queries with the keys of the whole sequence.
+  // `scores` has room for the products of this rank's queries with the keys of the whole sequence.
   const BufferId scores = new_scores(kept);
   attention_.scores(qkv, scores);
   return scores;

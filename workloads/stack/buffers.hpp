@@ -108,9 +108,9 @@ inline void pass_on(Builder& builder, StreamId stream, mesh::Axis axis, const Sl
                                               program::receive_from(axis, -1, incoming)}});
 }
 
-/// Says for how long a buffer is needed. If there is a number, the buffer is an activation that is
-/// kept for the backward pass of this microbatch. Otherwise it is an intermediate result, which is
-/// released before.
+/// Says for what a buffer is needed. If there is a number, the buffer is an activation that is kept
+/// for the backward pass of this microbatch (Role::activation). Otherwise it is an intermediate
+/// result (Role::workspace).
 using KeptFor = std::optional<int>;
 
 /// Says whether a buffer that is passed on is released after its last use.

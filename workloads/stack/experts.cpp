@@ -17,8 +17,9 @@ struct Share {
   std::uint64_t first = 0, rows = 0, batch = 1;
 };
 
-/// Returns for each expert of this rank the GEMM that begins with its rows; its `rows` are 0 if
-/// there is none.
+/// Returns for each expert of this rank the share that begins with the expert's rows. With padding,
+/// the share of the first expert covers all experts. Share::rows is 0 for an expert with whose rows
+/// no GEMM begins.
 std::vector<Share> shares_of(const Dispatch& way, ExpertBatch batch) {
   std::vector<Share> shares(way.rows_of_expert.size());
   if (batch == ExpertBatch::padded) {

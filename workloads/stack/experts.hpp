@@ -48,8 +48,8 @@ struct RouteStats {
   std::uint64_t routed = 0;   ///< tokens x topk
   std::uint64_t dropped = 0;  ///< those of `routed` whose expert was full
   std::uint64_t padded = 0;   ///< rows of zeros that are added as padding and multiplied too
-  /// The most rows of a rank in a layer, over the mean of all ranks and layers. Ranks that differ
-  /// only along cp count as one.
+  /// The most rows of a rank in a layer, divided by the mean of all ranks and layers. Padding does
+  /// not count. Ranks that differ only along cp count as one.
   double imbalance = 1;
 };
 /// Returns the effects of routing. `request` must have been scaled to its mesh.
@@ -68,7 +68,8 @@ struct Dispatch {
   /// The number of rows sent to, and received from, each member of the ep group.
   std::vector<std::uint64_t> sent, received;
   /// For each row of the experts' input, its index among the rows received; no_row for padding.
-  /// Rows are sorted by expert. Empty if the rows received are already in this order.
+  /// Rows are sorted by expert. Empty if expert_batch=exact and there is one rank along ep, or one
+  /// expert on each rank: the rows received are then in this order.
   std::vector<std::uint32_t> arranged_from;
   /// For each row received, its index in the experts' output; the inverse of arranged_from. Empty
   /// if arranged_from is.
@@ -88,14 +89,15 @@ struct Dispatch {
 /// Writes, on the compute stream, a layer of experts, which replaces the MLP if the model has
 /// experts (Shazeer et al., arXiv 1701.06538; Lepikhin et al., arXiv 2006.16668):
 ///   Z = g / topk * sum over the experts e of a token (inner(Y * Wup_e) * Wdown_e) + Y,
-/// with g = Geometry::residual_gain; inner adds the two halves of a gated MLP. Rows are sent to the
-/// ranks of their experts along ep and back. Each expert's width is split over tp like that of an
-/// MLP, and activations are summed over tp after rows have come back.
+/// with g = Geometry::residual_gain. The function inner() adds the two halves of a gated MLP, and
+/// changes nothing in other MLPs. Rows are sent to the ranks of their experts along ep and back.
+/// Each expert's width is split over tp like that of an MLP, and activations are summed over tp
+/// after rows have come back.
 class ExpertWriter : public OpWriter {
  public:
   using GradientDone = std::function<void(const Slice&)>;
   /// Accepts a function that writes ops. Calls it at once or, if weight gradients are put off, when
-  /// those of the layer are written (LayerWriter::after_weight_gradients()).
+  /// the layer's weight gradients are written (LayerWriter::after_weight_gradients()).
   using Later = std::function<void(std::function<void()>)>;
 
   ExpertWriter(Builder& builder, const Geometry& geometry, const Types& types,
@@ -117,7 +119,7 @@ class ExpertWriter : public OpWriter {
     BufferId input = no_buffer;  ///< [rows of the experts, h]
     BufferId inner = no_buffer;  ///< [rows of the experts, ffn]
   };
-  /// A matrix of `rows` x `columns` for each expert: its weights or their gradients.
+  /// A matrix of `rows` x `columns` for each expert of this rank: its weights or their gradients.
   struct Weights {
     std::vector<Slice> of_expert;  ///< one after another in memory
     std::uint64_t rows = 0, columns = 0;
@@ -131,8 +133,8 @@ class ExpertWriter : public OpWriter {
   [[nodiscard]] std::uint64_t up_columns() const { return g_.up_parts * g_.ffn; }
 
   /// Multiplies the rows of this rank's tokens by `scale`, and sends each to the ranks of its
-  /// experts. Returns the rows that this rank's experts receive, sorted by expert; no_buffer if
-  /// there are none. Does not release `tokens`.
+  /// experts. Returns the rows that this rank's experts multiply, which are those received and
+  /// padding, sorted by expert; no_buffer if there are none. Does not release `tokens`.
   [[nodiscard]] BufferId bring(const Dispatch& way, BufferId tokens, double scale,
                                KeptFor kept = std::nullopt);
   /// The reverse of bring(): sends rows back, and returns for each token the sum over its experts,
@@ -148,11 +150,12 @@ class ExpertWriter : public OpWriter {
   /// Writes dst += residual / tp, and then sums dst over tp.
   void add_residual(BufferId dst, BufferId residual);
 
-  /// Writes y = alpha * x * W (or W^T) for every expert.
+  /// Writes y = alpha * x * W (or W^T) for every expert that has rows.
   void multiply(const Dispatch& way, const Weights& weights, Transpose transpose, double alpha,
                 BufferId x, BufferId y);
-  /// Writes dW += alpha * x^T * dy for every expert, or dW = alpha * x^T * dy if no row has
-  /// contributed to dW before.
+  /// Writes dW += alpha * x^T * dy for every expert that has rows, or dW = alpha * x^T * dy if no
+  /// row has contributed to dW before. In the last microbatch, each dW to which no row contributed
+  /// is filled with zeros, and gradient_done_ is called for every dW.
   void accumulate(const Dispatch& way, int layer, Tensor tensor, int microbatch, double alpha,
                   BufferId x, BufferId dy);
 
@@ -160,7 +163,7 @@ class ExpertWriter : public OpWriter {
   GradientDone gradient_done_;
   Routing routing_;
   std::map<std::pair<int, int>, State> kept_;  ///< by (layer, microbatch)
-  std::map<std::uint64_t, bool> begun_;  ///< by offset of a gradient: a row has contributed to it
+  std::map<std::uint64_t, bool> begun_;  ///< by a gradient's offset: true if a row has contributed
 };
 
 }  // namespace isoscale::workloads::stack

@@ -3,7 +3,8 @@
 
 // This file writes the pair of GEMMs that tensor parallelism splits. The first GEMM is
 // column-parallel. The second one is row-parallel with an all-reduce (Shoeybi et al., arXiv
-// 1909.08053, section 3), or column-parallel with all-gathers of its input and output.
+// 1909.08053, section 3), or column-parallel with all-gathers of its input and output. Sequence
+// parallelism sums by a reduce-scatter or on a ring instead of the all-reduce.
 
 #include <optional>
 
@@ -83,8 +84,8 @@ BufferId LayerWriter::first_backward(const First& first, const Operand& d_out,
   const Linear& linear = first.linear;
   const BufferId in = first.in;
   // The weight gradient reads all rows of the input. If operands are cast, forward kept the cast
-  // copies of all rows. Otherwise forward kept only this rank's rows, and they are gathered again:
-  // here or, if the weight gradient is put off, just before it.
+  // copies of all rows. Otherwise forward kept only this rank's rows, and the rows of all ranks are
+  // gathered again: here or, if the weight gradient is put off, just before it.
   const bool gathers_input = linear.operands == Operands::stored;
   std::optional<GatheredRows> all;
   if (gathers_input && !puts_off_) all = rows_.gather(in);

@@ -216,7 +216,7 @@ void require_partition(const Request& scaled) {
   const auto each = static_cast<int>(options.microbatches);
   // With partition=skewed the smallest share, before it is rounded, must be at least the minimum
   // number of microbatches of a replica. With partition=proportional, whose shares follow from
-  // measured speeds, the mean share must be one unit more than the minimum.
+  // measured speeds, the mean share must be at least one unit more than the minimum.
   const double sum = partition.skew + dp - 1, smallest = std::min(partition.skew, 1.0);
   const bool is_skewed = partition.kind == Partition::Kind::skewed;
   const double needed = is_skewed ? turns.least * sum / smallest / dp : turns.least + turns.unit;

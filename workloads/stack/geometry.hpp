@@ -12,7 +12,7 @@
 
 namespace isoscale::workloads::stack {
 
-// All files of workloads/stack use these names of namespace program.
+// Most files of workloads/stack use these names of namespace program.
 using program::Add;
 using program::Advice;
 using program::Advise;
@@ -39,9 +39,9 @@ using program::Transfer;
 using program::Transpose;
 using program::Update;
 
-// The part of a transformer that one rank has, and its sizes. The layers of a transformer follow
-// one another. Each consists of GEMMs and, with the option `elementwise`, of norms, softmax and
-// activation functions.
+// The declarations below describe the part of a transformer that one rank has, and its sizes. The
+// layers of a transformer follow one another. Each consists of GEMMs and, with the option
+// `elementwise`, of norms, softmax and activation functions.
 
 /// A range of consecutive layers.
 struct LayerRange {
@@ -58,7 +58,7 @@ struct Geometry {
   TrainingOptions options;
   mesh::Coordinates at;  ///< 0 along axes in which programs do not differ (program_axes)
   int tp, cp, ep, stage, stages;
-  int replicas;                  ///< cp x ep x dp: ranks among which gradients are summed
+  int replicas;                  ///< cp x ep x dp: ranks that sum gradients (but those of experts)
   std::uint64_t whole_sequence;  ///< positions of a sample
   std::uint64_t sequence;        ///< s: positions on this rank and its tp group, 1/cp of the whole
   std::uint64_t microbatch;      ///< b, samples of a microbatch
@@ -142,12 +142,12 @@ struct Types {
 struct Distribution {
   std::vector<int> microbatches;
   [[nodiscard]] int total() const;
-  /// Returns the number of microbatches of all replicas before this one. Samples are numbered
-  /// replica by replica.
+  /// Returns the number of microbatches of all replicas before this one, which is the index of its
+  /// first microbatch in the batch.
   [[nodiscard]] int first(int replica) const;
   /// Returns the first of the replicas that share a program with this one. These replicas are
-  /// consecutive and have the same number of microbatches. A shared program computes the number of
-  /// a replica's first sample as base + step * (coordinate along dp), and `base` must not be
+  /// consecutive and have the same number of microbatches. A shared program computes the index of a
+  /// replica's first microbatch as base + step * (coordinate along dp), and `base` must not be
   /// negative. If it would be, the replica has a program of its own, and the result is `replica`.
   [[nodiscard]] int alike(int replica) const;
 };
@@ -167,7 +167,8 @@ struct Distribution {
 
 /// Returns how the option `partition` distributes the step's microbatches, `microbatches` times dp
 /// in all, over the replicas. With schedule=interleaved on several stages, each replica gets a
-/// multiple of pp. Without measured speeds, "proportional" gives equal parts.
+/// multiple of pp. Without measured speeds, "proportional" gives equal parts. If the schedule
+/// cannot use `microbatches`, each replica gets just this number; require_pipeline() refuses it.
 [[nodiscard]] Distribution distribution_of(const Request& request);
 
 /// Throws base::UsageError, with the numbers and the nearest valid ones, if there are too few

@@ -19,7 +19,8 @@ namespace isoscale::workloads::stack {
 /// Returns the type in which gradients are sent between replicas (option grad_dtype).
 [[nodiscard]] DType travel_type(const Request& request);
 
-/// The parameters of compression=topk: of each `block` elements of a gradient, `keep` are sent.
+/// The parameters of compression=topk: of each `block` elements of a gradient, the `keep` largest
+/// are sent.
 struct TopK {
   std::uint32_t block = 0, keep = 0;
   /// Returns how many of `count` elements a replica sends: `keep` for each block. The last block
@@ -45,8 +46,8 @@ struct GradientTarget {
 /// strategy=funnel this class sums nothing.
 class Gradients {
  public:
-  /// With compression, allocates a buffer for gradients that have not been sent yet. It is cleared
-  /// in the setup section, which is run once before the first step.
+  /// With compression and several replicas, allocates a buffer for gradients that have not been
+  /// sent yet. It is cleared in the setup section, which is run once before the first step.
   Gradients(Builder& builder, const Geometry& geometry, const Parameters& parameters,
             const Request& request);
 
@@ -103,7 +104,7 @@ class Gradients {
 struct WeightUse {
   int layer = 0;  ///< within the stage; Parameters::vocabulary = output projection
   Place place{};
-  std::size_t action = 0;  ///< index of the schedule's action that it is part of
+  std::size_t action = 0;  ///< index of its action among those that read weights
 };
 
 /// Makes the whole weights of a layer available on the device before each pass that reads them, and
@@ -124,8 +125,8 @@ class Weights {
   void after();
   /// Must be called after all uses.
   void finish() { slots_.release(); }
-  /// Returns the slice of a tensor's weights; `layer` must be in use. The output projection has one
-  /// tensor.
+  /// Returns the slice of a tensor's weights; `layer` must be in use. For the output projection,
+  /// which is a single tensor, `tensor` does not matter.
   [[nodiscard]] Slice of(int layer, Tensor tensor) const;
   /// True if the weights stay on the device for the whole step.
   [[nodiscard]] bool are_resident() const { return resident_; }
@@ -175,7 +176,9 @@ class Updates {
   /// copied to device buffers (slots), unless they are in managed memory.
   struct Bundle {
     Update update{};
-    Slice whole_weight{};  ///< the whole bucket; the update's weight is this rank's part
+    /// The whole bucket, of which the update's weight is this rank's part. With zero=3 both are
+    /// this rank's part.
+    Slice whole_weight{};
     std::vector<BufferId> states{}, weights{};  ///< slots that are in use
   };
   [[nodiscard]] Bundle fetch(std::size_t bucket);

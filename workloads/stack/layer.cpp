@@ -254,8 +254,8 @@ Linear LayerWriter::with_gradient(const Linear& linear, int microbatch) {
 // et al., arXiv 2205.05198).
 
 bool LayerWriter::recomputes_inner() const {
-  // An activation's output that was gathered over tp is kept, since recomputation would have to
-  // gather it again.
+  // With recompute=selective, an activation's output that was gathered over tp is kept, since
+  // recomputation would have to gather it again.
   return g_.options.recompute == Recompute::selective && g_.options.elementwise && !g_.gathers();
 }
 

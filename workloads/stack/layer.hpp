@@ -38,15 +38,16 @@ struct Saved {
 /// Says whether the input gradient of the first GEMM of a pair is computed before or after its
 /// weight gradient. first: the weight gradient can hide an all-reduce of the input gradient. last:
 /// the input gradient is the last result of the backward pass. The QKV GEMM of the first layer of a
-/// virtual stage uses `last` unless async_reduce is on, since its input gradient is sent only when
-/// the pass ends. The first GEMMs of all other pairs use `first`.
+/// virtual stage uses `last` unless async_reduce is on, since its input gradient is the result of
+/// the pass and is used only when the pass ends. The first GEMMs of all other pairs use `first`.
 enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
 /// with g = Geometry::residual_gain. Scores are scaled by 1/sqrt(d), context by
-/// 1/sqrt(s + s^2/hidden), inner adds the two halves of a gated MLP, and there is no softmax, norm
-/// or activation. With elementwise work the layer is
+/// 1/sqrt(s + s^2/hidden). The function inner() adds the two halves of a gated MLP, and changes
+/// nothing in other MLPs. There is no softmax, norm or activation. With elementwise work the layer
+/// is
 ///   Y = g * attention(norm(X)) * Wo + X,   Z = g * inner(norm(Y) * Wup) * Wdown + Y
 /// where attention applies a softmax to its scores, and inner is gelu, or swiglu in gated MLPs. If
 /// partial sums are all-reduced over tp, each rank adds 1/tp of the residual to its partial sum.
@@ -120,7 +121,9 @@ class LayerWriter : public OpWriter {
   /// Returns the data that backward can read after recomputation.
   [[nodiscard]] Saved saved_for_backward() const;
   void recompute_inner(LayerState& state, int layer, int microbatch);
-  /// True if forward does not keep the activation's output, so that backward recomputes it.
+  /// True if forward does not keep the activation's output because of recompute=selective, so that
+  /// backward recomputes it. With recompute=full the result is false: backward then repeats the
+  /// whole forward pass of the layer.
   [[nodiscard]] bool recomputes_inner() const;
 
   /// Computes out = in * W for the first GEMM of a pair. `out` has all rows of the tp group. With
@@ -142,8 +145,8 @@ class LayerWriter : public OpWriter {
     Linear linear{};
     BufferId in = no_buffer;
   };
-  /// Computes d_in = d_out * W^T + residual, summed over tp, and the weight gradient, for the first
-  /// GEMM of a pair.
+  /// Computes, for the first GEMM of a pair, the weight gradient and d_in. Returns d_in: the sum of
+  /// d_out * W^T over tp, plus the residual once.
   [[nodiscard]] BufferId first_backward(const First& first, const Operand& d_out,
                                         const Passed& residual, InputGradient order);
   /// The input x of the norm before a pair of GEMMs, and the data that the norm stored for its

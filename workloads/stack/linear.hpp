@@ -63,8 +63,9 @@ struct Operand {
 /// Cast operands follow NVIDIA's Transformer Engine: e4m3 forward, e5m2 for gradients, one scale
 /// per tensor and rank, which is measured when the tensor is cast. Rows that arrive in several
 /// blocks are cast block by block, each with a scale of its own, so that a block is multiplied
-/// while the next one arrives. cuBLASLt multiplies fp8 only when both operands are contiguous along
-/// k, so every operand that two GEMMs read is written twice, plain and transposed:
+/// while the next one arrives. On Ada and Hopper, cuBLASLt multiplies fp8 only when both operands
+/// are contiguous along k. So every operand that two GEMMs read is written twice, plain and
+/// transposed (on newer GPUs, too):
 ///   Y = X * (W')^T,   dX = dY * W^T,   dW = X' * (dY')^T,
 /// where ' marks the transposed copy, and ^T a transpose that the GEMM does while it reads. A
 /// weight that stays on the device is cast once a step. A weight that is fetched for each use
@@ -77,7 +78,8 @@ class LinearWriter : public OpWriter {
 
   /// Computes the rows `rows` of Y. `y` and the addend have only these rows; `x` may have others
   /// too. If operands are cast, the first call for an `x` casts all its rows together, so the calls
-  /// for the rows of one `x` must follow one another. So must the calls for all rows of a pass.
+  /// for the rows of one `x` must follow one another. The calls for all rows of a pass must follow
+  /// one another, too, since they may share a cast weight.
   void forward(const Linear& linear, int microbatch, const Operand& x, const RowRange& rows,
                const Matrix& y, const Addend& addend, InputCopy input_copy = InputCopy::kept);
   /// Makes the copy of the input that backward reads, by casting `x` again. It is for inputs whose
@@ -127,7 +129,7 @@ class LinearWriter : public OpWriter {
   std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by Linear::place
   Shared moving_weight_;                      ///< fetched weight of the pass that is being written
   Shared input_;                              ///< rows of X for which forward() is being called
-  /// Blocks of rows of X, by Linear::place and microbatch.
+  /// Cast blocks of rows of X that weight_gradient() will read, by Linear::place and microbatch.
   std::map<std::pair<std::uint64_t, int>, std::vector<Operand>> inputs_;
 };
 
@@ -150,10 +152,11 @@ struct Positions {
   std::uint64_t first = 0, count = 0;
 };
 
-/// Returns the positions of a rank's part of the sequence, in their order between the two GEMMs of
-/// a pair. With sequence_parallel this is the order in which they arrive: in chunks, [chunk][rank];
-/// on a ring, first the rank's own positions, then those of the ranks before it. They are not
-/// sorted, since the results of a layer do not depend on their order.
+/// Returns the positions of the part of the sequence that a tp group has, in their order between
+/// the two GEMMs of a pair. Without sequence_parallel they are ascending. With sequence_parallel
+/// they are in the order in which they arrive: in chunks, [chunk][rank]; on a ring, first the
+/// rank's own positions, then those of the ranks before it. They are not sorted then, since the
+/// results of a layer do not depend on their order.
 [[nodiscard]] std::vector<Positions> inner_positions(const Geometry& geometry);
 
 /// Gathers the rows of all ranks before a pair of GEMMs, and sums and scatters them after it, for
@@ -167,7 +170,7 @@ class TensorRows : public OpWriter {
   using OpWriter::OpWriter;
 
   /// Gathers all rows from the [shard_tokens, hidden] of each rank; without sequence parallelism
-  /// every rank has them. The result may refer to `shard`, which must not be released before it.
+  /// every rank has them. The result may refer to `shard`, so release the result before `shard`.
   [[nodiscard]] GatheredRows gather(BufferId shard);
   void release(const GatheredRows& rows);
 
@@ -216,7 +219,8 @@ class Attention : public OpWriter {
 
   /// Writes the scores Q * K^T / sqrt(d) and, with elementwise work, their softmax in their place.
   void scores(BufferId qkv, BufferId scores);
-  /// Writes context = scale * scores * V.
+  /// Writes context = scale * scores * V. The scale is 1 with elementwise work, otherwise
+  /// 1/sqrt(s + s^2/hidden) for a sequence of s positions.
   void context(BufferId qkv, BufferId scores, BufferId context);
   /// The buffers that backward reads, and d_scores and d_qkv, which it writes.
   struct Backward {
@@ -229,7 +233,8 @@ class Attention : public OpWriter {
 
  private:
   enum class Part : std::uint8_t { key, value };
-  /// Returns the matrix of query head j, with one row for each query.
+  /// Returns a matrix for query head j, with one row for each query: the queries themselves, or the
+  /// gradients of their contexts.
   using Rows = std::function<Matrix(std::uint64_t j)>;
 
   void backward_on_ring(const Backward& of);
@@ -279,11 +284,12 @@ class Attention : public OpWriter {
   /// for j = 0, with the gradient in `arrived`, or with 0 if that is no_buffer.
   void add_gradient(const Matrix& scores, const Matrix& rows, double scale, std::uint64_t j,
                     BufferId arrived, const Matrix& gradient);
-  /// Writes the sum of add_gradient() over all query heads.
+  /// Calls add_gradient() for every query head of a group, so that `gradient` gets their sum.
   void block_gradient(BufferId scores, int block, const Rows& rows, double scale, BufferId arrived,
                       const Matrix& gradient);
-  /// Adds this rank's contribution to the gradient of a block, which is in `arrived`, and sends the
-  /// sum to the next rank. Returns the sum that arrives from the previous rank.
+  /// Adds this rank's contribution to the gradient of a block, which is in `arrived` (or 0, if that
+  /// is no_buffer), and sends the sum to the next rank. Returns the sum that arrives from the
+  /// previous rank.
   [[nodiscard]] BufferId pass_gradient(BufferId scores, int block, const Rows& rows, double scale,
                                        BufferId arrived);
 };

@@ -66,7 +66,7 @@ void require_funnel(const Request& request) {
   }
 }
 
-/// Returns a text with the divisors of `number` nearest below and above `wanted`.
+/// Returns a text with the divisors of `number` nearest below and, if there is one, above `wanted`.
 std::string divisors_near(long long number, long long wanted) {
   long long below = wanted - 1, above = wanted + 1;
   while (number % below != 0) --below;  // ends at 1 at the latest

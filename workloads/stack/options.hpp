@@ -29,7 +29,7 @@ enum class Offload : std::uint8_t { none, weights, optimizer };
 enum class OffloadMemory : std::uint8_t { pinned, managed };
 
 enum class TpOutput : std::uint8_t {
-  reduce,  ///< the second GEMM of a pair is row-parallel; partial sums are all-reduced
+  reduce,  ///< the second GEMM of a pair is row-parallel; its partial sums are summed over tp
   gather,  ///< the second GEMM is column-parallel; its input and output are all-gathered
 };
 
@@ -65,7 +65,7 @@ enum class ExpertPlacement : std::uint8_t { packed, spread };
 /// speeds of replicas, or with another share for the first replica.
 struct Partition {
   enum class Kind : std::uint8_t { equal, proportional, skewed } kind = Kind::equal;
-  double skew = 1;  ///< skewed: share of the first replica over that of any other
+  double skew = 1;  ///< skewed: share of the first replica, divided by that of any other
 };
 
 /// Says how many layers each virtual stage has. equal: all have the same number. nearest: as equal
@@ -143,19 +143,21 @@ template <auto member>
       "by-pass, fast forward and split in gradients, as Transformer Engine does");
 }
 
-// The functions below check combinations of options. They throw base::UsageError, with the numbers
-// and the nearest values that work.
+// The functions below check combinations of options. They throw base::UsageError, which says what
+// to use instead.
 
-/// Refuses options about replicas that exclude each other, and a partition with too few
-/// microbatches.
+/// Refuses options about replicas that exclude each other or an axis of the mesh, and a partition
+/// with too few microbatches.
 void require_data(const Request& scaled);
 /// Refuses options about tensor parallelism that exclude each other, a cp that does not divide the
-/// sequence, and a tp or chunks that do not divide the rows of a rank.
+/// sequence, a tp or chunks that do not divide the rows of a rank, and a softmax with more rows
+/// than an op can count.
 void require_tensor(const Request& scaled);
 /// Refuses options about where weights, gradients and optimizer states are kept that exclude each
-/// other or another option.
+/// other or another option, and offload=optimizer if there is neither a moment nor a master weight.
 void require_states(const Request& scaled);
-/// Refuses options about experts that do not fit ep or another option.
+/// Refuses options about experts that do not fit ep or another option, an ep above 1 with neither
+/// experts nor zero, and experts whose programs would be too large.
 void require_experts(const Request& scaled);
 
 /// Returns the axes along which ranks run different programs. Ranks that differ only along other

@@ -18,8 +18,8 @@
 namespace isoscale::workloads::stack {
 
 /// Says how a rank keeps its weights, gradients and optimizer states, and when it gathers weights.
-/// It follows from the options zero, bucket, reduce_bucket, gather_bucket, gather, offload and
-/// offload_memory.
+/// It follows from the mesh, the element types and the options zero, bucket, reduce_bucket,
+/// gather_bucket, gather, offload, offload_memory and experts.
 ///
 /// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5): 1 shards masters
 /// and moments, 2 gradients too, 3 weights too. They are sharded over the ranks along dp. In a mesh
@@ -31,7 +31,8 @@ struct StatePlan {
   mesh::Axis axis = mesh::Axis::dp;  ///< the axis along which states are sharded
   std::uint64_t shards = 1;          ///< the extent of this axis if something is sharded, else 1
   std::uint64_t bucket_bytes = 0;    ///< a bucket ends once it has at least this many bytes
-  std::uint64_t element = 0;  ///< bytes of an element: of a gradient, or with zero=3 of a weight
+  /// Bytes of an element as it is sent: of a gradient or, with zero=3, of a weight.
+  std::uint64_t element = 0;
   Offload offload = Offload::none;
   Space host = Space::pinned;      ///< memory in which offloaded states are kept
   bool gathers_next_step = false;  ///< a step first gathers weights that the last one updated
@@ -75,8 +76,9 @@ struct Parameter {
   /// computes in f64, relative to the largest element. If this parameter is only a part of such a
   /// tensor, `observed_in` names the tensor, and `observed_base` is the parameter's offset in it.
   /// Otherwise `observed_in` is "".
-  /// The same matrix of all experts of a layer is one tensor: a single expert may get no token, and
-  /// a change of its weights that is all zeros has no relative difference.
+  /// The down matrices of all experts of a layer form one such tensor, and so do the up matrices. A
+  /// single expert may get no token: the change of its weights is then zero, and has no relative
+  /// difference.
   std::string observed_in{};
   std::uint64_t observed_base = 0;
   [[nodiscard]] std::uint64_t count() const { return rows * columns; }
@@ -164,7 +166,9 @@ class Parameters {
   /// sums over all tokens of the batch, by the number of tokens.
   [[nodiscard]] Update update(std::size_t bucket) const;
   /// Marks gradients and weights as data that verification compares (observables). Sharded ones are
-  /// gathered first.
+  /// gathered first. If there are master weights, they are marked instead of the weights. A rank
+  /// for which follows() is true marks no gradients, and its weights only if their type needs no
+  /// masters.
   void observe(Builder& builder) const;
 
  private:

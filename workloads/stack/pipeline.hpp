@@ -97,9 +97,10 @@ using StageStep = std::variant<Action, HandOver>;
 /// Returns the number of layers, which pp must divide, if stages must be equal; otherwise an empty
 /// list.
 [[nodiscard]] std::vector<mesh::Constraint> pipeline_limits(const Request& base);
-/// Throws base::UsageError, with the numbers and the nearest ones that work, if the schedule does
-/// not fit the number of microbatches, if the number of stages does not fit the number of layers,
-/// or if handover=scattered cannot divide the rows of an activation by tp.
+/// Throws base::UsageError, which has the numbers and says what to use instead, if the schedule
+/// does not fit the number of microbatches, if the number of stages does not fit the number of
+/// layers, if a rank would have no weights, or if handover=scattered cannot divide the rows of an
+/// activation by tp. With one stage nothing is checked.
 void require_pipeline(const Request& scaled);
 
 /// small_stage_layers() returns the option stage_layers of a twin (the small version of a request

@@ -253,7 +253,9 @@ class StageWriter {
   Inputs inputs_;
   LayerWriter layers_;
   HandOvers hand_overs_;
-  std::map<int, BufferId> outputs_;      ///< output of the last layer, or the logits, by microbatch
+  /// The output of the last layer, or the logits, by microbatch. With strategy=funnel, backward
+  /// replaces it by its gradient, which equals it.
+  std::map<int, BufferId> outputs_;
   std::map<int, BufferId> head_inputs_;  ///< input of the output projection, by microbatch
 };
 

@@ -14,7 +14,9 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// Returns all passes of a step that use a stage's weights, in the order of its schedule.
+/// Returns the uses of a stage's weights in a step, in the order of its schedule. Each pass but
+/// those for weight gradients uses the weights of each of its layers and, in the last virtual
+/// stage, those of the vocabulary, if the stage has it.
 std::vector<WeightUse> weight_uses(const Geometry& g) {
   std::vector<WeightUse> uses;
   std::size_t number = 0;

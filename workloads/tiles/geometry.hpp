@@ -58,7 +58,7 @@ struct Geometry {
   std::uint64_t samples, whole_samples;  ///< samples of this rank, and of all ranks
   std::uint64_t channels;
   std::uint64_t kernel;  ///< width of the convolution's window, in pixels
-  std::uint64_t halo;    ///< width in pixels, kernel / 2
+  std::uint64_t halo;    ///< width in pixels: kernel / 2, rounded down
   int layers;
   Boundary boundary;
   bool above, below, left, right;  ///< true if that neighbour is another rank's tile

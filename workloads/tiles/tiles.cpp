@@ -33,7 +33,7 @@ enum class Columns : std::uint8_t { early, late };
 /// Fills the halo of a tile with the pixels around the tile. First, rows are sent directly to their
 /// place in the halo. Then columns are sent, with the ends of the halo's rows, so that the pixels
 /// of corners arrive in two hops, and no message goes to a diagonal neighbour. Columns are strided,
-/// so they are packed and unpacked.
+/// so they are packed and unpacked. If a tile is its own neighbour, its pixels are copied instead.
 class Halo {
  public:
   /// Messages are on stream `stream`.
@@ -41,13 +41,15 @@ class Halo {
        program::StreamId stream)
       : builder_(builder), g_(geometry), type_(type), stream_(stream) {}
 
-  /// Begins to fill the halo. Ops that are written between begin() and end() may read the tile and,
-  /// with Columns::early, the halo on the sides that have no other rank's tile.
+  /// Begins to fill the halo. Ops that are written between begin() and end() may read the tile.
+  /// With Columns::early they may also read the halo, but not its corners, on those sides where no
+  /// tile of another rank lies: at a fixed boundary, or where the tile is its own neighbour.
   void begin(program::BufferId tile, Columns columns) {
     const bool wraps = g_.boundary == Boundary::periodic;
     if (wraps && g_.tiles_across == 1 && columns == Columns::early) {
-      // This must precede the messages. The builder orders ops by ranges of memory, and the range
-      // of these columns includes the rows that are sent. Written later, it would wait for them.
+      // This copy must precede the messages. The builder orders ops by ranges of memory, and the
+      // range of these columns includes the rows that are sent. Written later, the copy would wait
+      // for the messages.
       wrap_columns(tile, on_compute, g_.halo, g_.tile.rows, 1, 0);
     }
     if (g_.tiles_down > 1) exchange_rows(tile);
@@ -268,7 +270,8 @@ class Writer {
     const BufferId in = input_of(layer), d_out = output_of(layer);
     // The gradient of the first layer's input, the images, is not needed.
     const bool goes_on = layer > 0;
-    // The halo is sent while the kernel's gradient is computed, which does not read it.
+    // The halo is sent while the kernel's gradient is computed. That computation reads the halo
+    // columns as zeros, so they are filled only after it.
     if (goes_on) halo_.begin(d_out, Columns::late);
     convolution_.kernel_gradient(in, d_out, kernels_.gradient(layer));
     kernels_.done(layer);
