@@ -47,10 +47,10 @@ bool same_kind(const GemmRate& a, std::string_view dtype, std::string_view cache
 
 constexpr double same = 1e-9;  ///< smaller distances, and differences of distances, count as 0
 
-/// Returns the rate of the shape in `gemms` that is nearest to `shape`, or the geometric mean of
-/// several that are equally near. `shape` is itself in `gemms`; it is left out, and so are all
-/// shapes at distance 0 from it, since m x k and k x m have distance 0 and would predict each
-/// other.
+/// Returns the rate of the shape in `gemms` that is nearest to `shape` among those of the same
+/// element type and cache state, or the geometric mean of several that are equally near; absent if
+/// there are none. `shape` is itself in `gemms`; it is left out, and so are all shapes at distance
+/// 0 from it, since m x k and k x m have distance 0 and would predict each other.
 std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape) {
   double least = std::numeric_limits<double>::infinity();
   double log_sum = 0;

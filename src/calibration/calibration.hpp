@@ -26,22 +26,26 @@ namespace isoscale::calibration {
 ///              apart and time is a latency plus bytes / bandwidth
 ///   latency    the centre (Hodges-Lehmann) of the small sizes' times, after the part that grows
 ///              with size (Theil-Sen) is subtracted. Small sizes take up to 1.5 times as long as
-///              the smallest size. If all of them are within a factor of 4, only the smallest size
-///              counts, and latency is absent if over 10% of its time grows with size
+///              the smallest size. Those for which this part is over 20% of the time are left out,
+///              but not the smallest size. If the small sizes differ by less than a factor of 4,
+///              only the smallest size counts, and latency is absent if over 10% of its time grows
+///              with size
 ///   bandwidth  the centre of size / (time - latency) of the large sizes, which are within a factor
-///              of 64 of the largest and take at least 4 times the latency. If the intercept of a
-///              line through them differs from the latency by more than 5% of the time of the
-///              smallest of them, the intercept is used here in place of the latency. Absent if
-///              their time grows much more slowly than their size
+///              of 64 of the largest and take at least 4 times the latency. If the latency is
+///              unknown, or differs from the intercept of a line through them by more than 5% of
+///              the time of the smallest of them, the intercept is used here in place of the
+///              latency. Absent if their time grows much more slowly than their size, if there are
+///              none, or if there is one and the latency is unknown
 ///   error      the relative error that 95% of predictions should not exceed
 ///              (statistics::promised_error), from the interior sizes, each predicted by a curve
 ///              that is fitted without it; absent below 5 sizes
 [[nodiscard]] results::CalibrationCurve fit_curve(const std::vector<results::CurveSample>& samples);
 
-/// Returns the seconds that the curve gives for `bytes`. Above its largest size the time grows by 1
-/// / bandwidth for each byte. Below its smallest size it falls in the same way, but not below the
-/// latency. Absent for a curve without samples, and above the largest size if the bandwidth is
-/// unknown.
+/// Returns the seconds that the curve gives for `bytes`. Above its largest size the time grows by
+/// 1/bandwidth for each byte. Below its smallest size it falls by as much for each byte, down to
+/// the latency or, if that is unknown, down to a time in proportion to the size. If the bandwidth
+/// is unknown, the time below the smallest size stays the same, and above the largest size it is
+/// absent. It is also absent for a curve without samples.
 [[nodiscard]] std::optional<double> predict(const results::CalibrationCurve& curve, double bytes);
 
 /// Returns the growth of latency with the number n of ranks in a group. There is one entry for each
@@ -49,7 +53,8 @@ namespace isoscale::calibration {
 /// counts, in the order of the first curve of each set. Two lines are fitted by least squares of
 /// relative errors, latency against log2 n and latency against n. If at least three latencies are
 /// known, `law` names the line with the smaller error. With two latencies both lines fit exactly:
-/// `law` is then "", and `base` and `slope` are those of the line against log2 n.
+/// `law` is then "", and `base` and `slope` are those of the line against log2 n. With fewer, there
+/// is no line.
 [[nodiscard]] std::vector<results::CalibrationGrowth> growth_of(
     std::span<const results::CalibrationCurve> curves);
 
@@ -59,13 +64,13 @@ namespace isoscale::calibration {
 /// True for the name of a collective, "barrier" and "sendrecv" included.
 [[nodiscard]] bool is_collective(std::string_view op);
 
-/// Fits curves and rates to the rows of a run. It uses rows that are ok and not known to be wrong.
-/// Rows of points with labels such as "oversubscribed" (results::unsound) count only where there
-/// are no others. Rows of collectives are used only if they sum or have no reduction, let the
-/// library choose the algorithm, and do not register buffers. If several ways were measured,
-/// all_reduce in place, other collectives out of place, and all groups at once are preferred. The
-/// op "p2p" between pairs of ranks has one curve for each class of links, with the median time over
-/// all pairs of the class.
+/// Fits curves and rates to the rows of a run. It uses rows whose status is ok and in which no
+/// wrong element was found. Rows of points with labels such as "oversubscribed" (results::unsound)
+/// count only where there are no others. Rows of collectives are used only if they sum or have no
+/// reduction, let the library choose the algorithm, and do not register buffers. If several ways
+/// were measured, all_reduce in place, other collectives out of place, and all groups at once are
+/// preferred. The op "p2p" between pairs of ranks has one curve for each class of links, with the
+/// median time over all pairs of the class.
 [[nodiscard]] results::CalibrationData calibrate(const results::RunData& run);
 
 /// Returns the calibration that is stored with a run, or fits one if there is none. If the run has

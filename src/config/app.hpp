@@ -74,13 +74,14 @@ enum class Shell : std::uint8_t { bash, zsh };
 [[nodiscard]] const std::string* value_of(const CLI::App& command, const std::string& option);
 
 /// Returns the values that were given to an option of this arity; for a flag, "true" if it is
-/// given. Throws base::UsageError, also for a flag with a value and for an option of a single value
-/// that is given twice.
+/// given. Throws base::UsageError for a flag with a value, for a value that begins with "--", and
+/// for an option that is given twice although it may be given once.
 [[nodiscard]] std::vector<std::string> values_of(const CLI::App& command, const std::string& option,
                                                  settings::Arity arity);
 
 /// Returns `arguments` with "--detail=all" in place of each --detail without sections: one that is
 /// the last argument, or is followed by an option or by a file (a name with a dot or a slash).
+/// Arguments after "--" are not changed.
 [[nodiscard]] std::vector<std::string> with_all_detail(std::span<const std::string> arguments);
 
 /// These functions read the arguments of `report` and `compare`. Both throw base::UsageError.

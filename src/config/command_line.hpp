@@ -29,7 +29,7 @@ struct ListCommand {
   File file = File::model;  ///< the kind of file whose keys are listed
 };
 
-/// The command that only prints `text` on standard output (--help, --version).
+/// The command that only prints `text` on standard output (--help, --version, completion).
 struct PrintCommand {
   std::string text;
 };

@@ -54,10 +54,10 @@ struct Source {
 /// - "energy", a counter in joules since the first reading, for CPU packages and for memory that a
 ///   package's counter does not include (RAPL: powercap/intel-rapl:*, on AMD too). The counter
 ///   continues to grow when the hardware's register wraps around.
-/// - "temperature" in kelvin for CPU packages: from hwmon's coretemp, k10temp and zenpower, or from
-///   thermal zones of packages if there are none of these.
+/// - "temperature" in kelvin for CPU packages: from coretemp, k10temp and zenpower in hwmon or, if
+///   none of these has it, from the thermal zones of packages.
 /// - counters of active InfiniBand and RoCE ports ("sent_bytes", "received_bytes", "symbol_errors",
-///   "link_downed") and of physical Ethernet devices that are up ("sent_bytes", "received_bytes",
+///   "link_downed") and of physical network devices that are up ("sent_bytes", "received_bytes",
 ///   "send_errors", "receive_errors").
 [[nodiscard]] std::vector<Source> node_sources(const std::filesystem::path& root,
                                                const std::vector<int>& cpus);

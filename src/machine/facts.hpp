@@ -21,8 +21,10 @@ struct MachineFacts {
   /// Logical CPUs by NUMA node, "0", "1", ...; a node with only memory has none.
   std::map<std::string, std::vector<int>> numa_cpus{};
   std::optional<units::Bytes> memory_total, memory_available;
-  std::vector<int> bound_cpus;      ///< logical CPUs this process may run on; empty = unknown
-  std::vector<int> bound_core_ids;  ///< their physical cores, numbered within the node
+  std::vector<int> bound_cpus;  ///< logical CPUs this process may run on; empty = unknown
+  /// The physical cores of these CPUs, numbered within the node; the CPUs themselves if no cores
+  /// are known.
+  std::vector<int> bound_core_ids;
   std::optional<std::string> os;    ///< "Linux 6.1.0"
   std::optional<double> cpu_quota;  ///< cgroup limit in CPUs; absent = none found
 };

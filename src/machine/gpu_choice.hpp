@@ -35,14 +35,14 @@ struct GpuView {
 };
 
 /// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If `bind`
-/// is a list, the rank takes the GPU that the list gives for its local rank. The function throws
-/// base::UsageError if the list is not one GPU for each rank, or if this rank does not see its GPU.
-/// The rest holds if `bind` is "auto". If each rank of the node sees exactly one GPU but not all
-/// see the same one, the rank takes the GPU that it sees. In all other cases the rank takes the
-/// visible GPU whose place in `visible` is its local rank; if `share` is yes, places are counted
-/// modulo the number of visible GPUs. If `share` is no, the function throws base::UsageError in
-/// these other cases if ranks see different sets of GPUs, or if there are fewer GPUs than ranks.
-/// For any `bind` it throws base::UsageError if no GPU is visible.
+/// is a list, the rank takes the GPU that the list gives for its local rank. The list must have one
+/// GPU for each rank of the node, and this rank must see its GPU. If `bind` is "auto", there are
+/// two cases. If each rank of the node sees exactly one GPU but not all see the same one, the rank
+/// takes the GPU that it sees. Otherwise the rank takes the GPU whose place in `visible` is its
+/// local rank. In this second case, if `share` is yes, places are counted modulo the number of
+/// visible GPUs; if `share` is no, all ranks of the node must see the same GPUs, and at least as
+/// many GPUs as there are ranks. Throws base::UsageError if one of these conditions is not met, or
+/// if no GPU is visible.
 [[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind,
                              settings::ShareGpu share);
 
@@ -64,7 +64,7 @@ void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
 
 /// Returns the reason why the driver is too old for the runtime; nullopt if it is new enough. Both
 /// are versions as CUDA encodes them (13000 = 13.0; driver 0 = none). A driver of the runtime's
-/// major version is new enough (CUDA's minor version compatibility).
+/// major version (CUDA's minor version compatibility) or of a later one is new enough.
 [[nodiscard]] std::optional<std::string> driver_problem(int driver_version, int runtime_version);
 /// Returns the reason why this version of NCCL (22707 = 2.27.7) is too old; nullopt if it is new
 /// enough. Isoscale needs ncclCommSplit, which came with 2.18.

@@ -42,7 +42,7 @@ struct GpuFacts : PciFacts {
   std::optional<std::vector<std::string>> nvlink_peers;
   /// The NVLink domain across nodes that the GPU belongs to: the cluster's id in hexadecimal, ".",
   /// and the number of the clique. GPUs for which this text is the same are joined by NVLink.
-  /// Absent if there is no such domain.
+  /// Absent if there is no such domain, or if the GPU has not joined it.
   std::optional<std::string> fabric;
   // Only preflight uses the following facts (preflight/collect_facts.hpp).
   std::optional<std::string> fabric_state;  ///< "not supported", "not started", "in progress",

@@ -63,8 +63,8 @@ struct TimeLimit {
 [[nodiscard]] std::optional<TimeLimit> time_limit(const Lookup& environment, std::int64_t now);
 
 /// Returns a warning if a run is expected to take longer than the scheduler allows its job. If the
-/// time left is known, the warning suggests a --budget that fits. Absent if the run fits, or no
-/// limit is known.
+/// time left is known and longer than about a second, the warning suggests a --budget that fits.
+/// Absent if the run fits, or no limit is known.
 [[nodiscard]] std::optional<std::string> time_limit_warning(const std::optional<TimeLimit>& limit,
                                                             units::Seconds expected);
 

@@ -220,7 +220,8 @@ class NvmlLibrary {
  public:
   /// Opens the library of this machine.
   [[nodiscard]] static NvmlLibrary open();
-  /// Uses the functions that `find` returns; for tests.
+  /// Uses the functions that `find` returns instead of a library. Tests use this, and so do ranks
+  /// that sample no GPU: their `find` returns none.
   explicit NvmlLibrary(const FindSymbol& find);
   ~NvmlLibrary();
   NvmlLibrary(const NvmlLibrary&) = delete;
@@ -236,7 +237,7 @@ class NvmlLibrary {
   explicit NvmlLibrary(SharedObject object);
   void initialise();
 
-  SharedObject object_;  ///< the open library, which holds the functions; null in tests
+  SharedObject object_;  ///< the open library; null if there is none, or if `find` was given
   nvml::Functions functions_;
   bool initialised_ = false;
 };

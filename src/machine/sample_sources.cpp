@@ -138,8 +138,9 @@ class WrappingCounter {
   double sum_ = 0;
 };
 
-/// Returns the name of the device that a RAPL zone measures: "package 0" for "package-0". The name
-/// for memory, "dram 0", has the number of the package whose zone contains the zone of the memory.
+/// Returns the name of the device that a RAPL zone measures; nullopt for zones that are neither a
+/// package nor memory. The name is "package 0" for the package "package-0". It is "dram 0" for the
+/// memory below the zone intel-rapl:0, with the number of that zone.
 std::optional<std::string> energy_device(const fs::path& zone, const std::string& name) {
   constexpr std::string_view package = "package-", memory = "dram";
   if (name.starts_with(package)) return "package " + name.substr(package.size());

@@ -46,9 +46,9 @@ struct FactSources {
 [[nodiscard]] std::optional<std::vector<std::string>> collect_visible_gpus(
     const FactSources& sources);
 
-/// Collects the facts of this process: the CPUs it may run on, limits, environment and launcher.
-/// The caller sets all other members: rank, node, local rank, GPUs, BLAS threads, versions and the
-/// results of the sniff test (a short measurement).
+/// Collects the facts of this process: its id, the CPUs it may run on, the limit of locked memory,
+/// environment and launcher. The caller sets all other members: rank, node, local rank, GPUs, BLAS
+/// threads, versions and the results of the sniff test (a short measurement).
 [[nodiscard]] CheckedRank collect_rank(const FactSources& sources,
                                        const machine::MachineFacts& machine);
 
@@ -76,8 +76,8 @@ struct FoundGpus {
 // The functions below read what the kernel's files show about PCI functions and about the path
 // between two of them (pci.cpp).
 
-/// Returns the facts of a PCI function; a fact is absent if the kernel has no file for it.
-/// `function` is its folder in sysfs, or a link to it.
+/// Returns the facts of a PCI function; a fact is absent if the kernel has no file for it, or does
+/// not know it. `function` is its folder in sysfs, or a link to it.
 [[nodiscard]] machine::PciFacts pci_facts(const std::filesystem::path& function);
 
 /// Converts NVML's "00000000:1B:00.0" to the form of sysfs: "0000:1b:00.0".

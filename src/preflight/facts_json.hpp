@@ -31,8 +31,8 @@ namespace isoscale::preflight {
 template <class T>
 concept Facts = requires(T& facts) { for_each_fact(facts, [](const char*, const auto&) {}); };
 
-/// Returns a value as JSON; null for an absent value. In objects, fields that have their default
-/// value are left out.
+/// Returns a value as JSON; null for an absent value and for a number that is not finite. In
+/// objects, fields that have their default value are left out.
 template <class T>
 nlohmann::json json_of(const T& value) {
   using nlohmann::json;

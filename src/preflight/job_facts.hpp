@@ -24,8 +24,8 @@ using results::Verdict;
 /// True if NVLinks lead from one of the two GPUs to the other, or from both to the same switch.
 [[nodiscard]] bool joined_by_nvlinks(const GpuFacts& a, const GpuFacts& b);
 
-/// The closest element of the machine that two PCI functions share on their paths from the root,
-/// from near to far. Below a host bridge is one root complex.
+/// The closest element of the machine that two PCI functions share, from near to far. A host bridge
+/// is the root of one tree of PCI buses.
 enum class PciDistance : std::uint8_t {
   one_switch,
   several_switches,
@@ -120,14 +120,15 @@ struct CheckedRank {
   /// (a text about the device and its libraries), and on a GPU the versions among the facts of a
   /// rank in the run file, such as "nccl" and "cublas".
   std::map<std::string, std::string> versions;
-  /// The environment variables that affect communication and threads: NCCL_*, UCX_*, OMP_*, CUDA_*.
-  /// A run file stores them only for rank 0 and for ranks whose variables differ from those of rank
-  /// 0.
+  /// The environment variables that set how threads, MPI, networks and devices work
+  /// (machine::recorded_settings). A run file stores them only for rank 0 and for ranks whose
+  /// variables differ from those of rank 0.
   std::map<std::string, std::string> environment;
   /// Names of variables whose value is a missing file: "NCCL_TOPO_FILE".
   std::vector<std::string> missing_files;
-  /// Numbers of processes and nodes that the launcher gives in variables: "OMPI_COMM_WORLD_SIZE",
-  /// "PMI_SIZE", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", ...
+  /// Numbers of processes, nodes, CPUs and GPUs that the launcher gives in variables:
+  /// "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS",
+  /// "SLURM_JOB_NUM_NODES", ...
   std::map<std::string, std::int64_t> launcher;
   // The results of the sniff test; absent and empty if there was no test.
   std::optional<double> gemm_rate;  ///< FLOP/s of a GEMM

@@ -108,14 +108,15 @@ struct NodeRanks {
                                             const std::vector<std::string>& variables);
 
 /// The effect of NCCL_IB_HCA, NCCL's list of adapters, on a port. left_out: NCCL must not use the
-/// port. usable: NCCL may use it. named: the list names this adapter by its whole name, so the port
-/// is expected to work.
+/// port. usable: NCCL may use it. named: the list has the whole name of this adapter, with the
+/// number of the port or, for port 1, without a number; so the port is expected to work.
 enum class Naming : std::uint8_t { left_out, usable, named };
 /// Returns the effect of a value of NCCL_IB_HCA on the port. As in NCCL, a leading "^" excludes the
 /// names that follow, "=" says that they are whole names (otherwise they are prefixes), and
 /// "mlx5_0:1" names a single port.
 [[nodiscard]] Naming naming_of(std::string_view list, const CheckedPort& port);
-/// Returns the entries of a value of NCCL_IB_HCA that match no port of the node.
+/// Returns the entries of a value of NCCL_IB_HCA that match no port of the node. There are none if
+/// the value excludes adapters, or if the ports of the node are unknown.
 [[nodiscard]] std::vector<std::string> unknown_adapters(std::string_view list,
                                                         const CheckedNode& node);
 
@@ -214,7 +215,8 @@ constexpr Scope with_blas{"host", "the job does not compute with BLAS"};
 constexpr std::string_view how_on_gpus = "run with --device cuda where NVML answers";
 
 /// A row of the tables of checks. The check gives one result for each host and device on which
-/// something is wrong, or a single result if nothing is wrong.
+/// something is wrong, or a single result if nothing is wrong. check_job() then joins results that
+/// differ only in the host.
 struct Rule {
   std::string_view name{};
   Judge judge = nullptr;

@@ -150,8 +150,8 @@ void judge_throttle(Findings& findings, std::span<const JobGpu> gpus, const JobF
 }
 
 /// Returns a text about processes on a GPU that are not ranks of the job; "" if there are none.
-/// nullopt if they cannot be told from ranks: in a container, ranks have other process ids than
-/// those that the driver reports.
+/// nullopt if the processes are unknown, or cannot be told from ranks: in a container, ranks have
+/// other process ids than those that the driver reports.
 std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<std::int64_t>& own) {
   const std::optional<std::vector<std::int64_t>>& processes = one.gpu->processes;
   if (!processes) return std::nullopt;

@@ -33,9 +33,9 @@ struct Pair {
   }
 };
 
-/// Returns the pairs of the job's GPUs on the same node that CheckedNode::peers has, node after
-/// node. Each further pair on a node is counted as an unknown fact, since the rank that collected
-/// the node's facts did not see one of its GPUs.
+/// Returns, node after node, the pairs in CheckedNode::peers whose two GPUs both belong to the job.
+/// Each pair of the job's GPUs on a node that is missing there counts as an unknown fact: the rank
+/// that collected the node's facts did not see one of the two GPUs.
 std::vector<Pair> job_pairs(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_pairs(job);
   std::map<const CheckedNode*, std::set<int>> gpus;
@@ -183,9 +183,10 @@ std::string link_text(int generation, int width) {
   return fmt::format("generation {} x{}", generation, width);
 }
 
-/// Checks the PCIe links of GPUs. An idle GPU lowers the generation of its link, but never the
-/// width. So the present width is compared with the greatest width of this link. The present
-/// generation is not judged; the greatest possible one is compared among GPUs of the same model.
+/// Checks the PCIe links of GPUs, except of those that NVLink-C2C joins with their CPU. An idle GPU
+/// lowers the generation of its link, but never the width. So the present width is compared with
+/// the greatest width of this link. The present generation is not judged; the greatest possible one
+/// is compared among GPUs of the same model.
 void judge_gpu_pcie(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
   if (gpus.empty()) findings.otherwise.unknown = no_gpus(job);
   std::vector<Observed> observed;

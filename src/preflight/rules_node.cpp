@@ -92,8 +92,8 @@ Answer judge_quota(const NodeRanks& node, const JobFacts& job) {
   return wrong("a control group leaves {:g} CPUs to {} busy threads", *node.facts->cpu_quota, busy);
 }
 
-/// Warns if the memory that a rank may lock is limited. Adapters register the buffers that they
-/// send from, which locks them in memory.
+/// Warns if the memory that a rank may lock is limited on a node with an InfiniBand or RoCE port
+/// that is up. Adapters register the buffers that they send from, which locks them in memory.
 Answer judge_locked_memory(const CheckedRank& rank, const NodeRanks& node, const JobFacts&) {
   if (!node.has_network()) return not_concerned;
   if (rank.locked_memory_unlimited) return nothing_wrong;

@@ -129,9 +129,9 @@ std::string point_line(const plan::PlannedPoint& point, const plan::PointTime& t
   return point_line(point, units::format(loop), units::format(plan::total(time, loop)), sent);
 }
 
-/// Returns a remark if some point has the option partition=proportional, which divides work by the
-/// measured speeds of ranks; "" if none has. The plan does not know these speeds, and the remark
-/// says what it assumes instead.
+/// Returns a remark if a point that is not skipped has the option partition=proportional, which
+/// divides work by the measured speeds of ranks; "" if there is no such point. The plan does not
+/// know these speeds, and the remark says what it assumes instead.
 std::string partition_text(const plan::Plan& plan) {
   const bool any = std::ranges::any_of(plan.points, [](const plan::PlannedPoint& point) {
     return point.skip_reason.empty() && microbench::partitions_by_speed(point.request);
@@ -185,8 +185,9 @@ void dry_run_on(const std::string& sheet, const std::string& why, const settings
 }
 
 /// Prints the plan for the ranks that were started, or for more ranks if --ranks asks for them. If
-/// this host could not run the whole plan and the user named no device, the plan is printed for
-/// another machine instead, the one that the data sheet `assumed_sheet` describes.
+/// the ranks have no GPUs, the host device could not run the whole plan, and the user named no
+/// device, the plan is printed for another machine instead, the one that the data sheet
+/// `assumed_sheet` describes.
 void dry_run_here(const settings::RunConfig& asked, const plan::Site& here, int started,
                   const Services& services) {
   const plan::Site site = plan::planned_site(here, asked);

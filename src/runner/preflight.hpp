@@ -24,8 +24,8 @@ struct ChosenExecutor {
   std::optional<std::string> reason;
 };
 
-/// Collective over `world`: returns the executor for --device, of the same kind on every rank.
-/// `auto` means cuda if all ranks can use it, else host; the result then has the reason. Throws
+/// Collective over `world`: returns the executor for --device, of the same kind on every rank. With
+/// `auto` this is cuda if all ranks can use it, else host, and the result has the reason. Throws
 /// base::UsageError on all ranks if the user named a device that cannot be used: no other device is
 /// used silently. Also throws if options or injections were given that do not fit the device.
 [[nodiscard]] ChosenExecutor choose_executor(const settings::RunConfig& config,

@@ -193,8 +193,8 @@ std::optional<PointData> Launch::unrecorded_hang() const {
 
 /// Opens the run that --resume continues, and determines which points to measure. Returns false if
 /// the run is complete and there is no point to measure. Otherwise this launch goes on with the
-/// run's header, to which it adds a warning that says which points it measures. Throws
-/// base::UsageError if this launch is unlike the earlier one.
+/// run's header. If there are points to measure, a warning in the header says which they are.
+/// Throws base::UsageError if this launch is unlike the earlier one.
 bool Launch::reopen() {
   const std::string file = path_.string();
   require_no_differences(file, differences(*earlier_, header_));

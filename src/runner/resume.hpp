@@ -13,9 +13,10 @@
 /// similar enough to measure them.
 namespace isoscale::runner {
 
-/// The points of a plan for which an earlier run has no result, by index in the plan. Points that
-/// were skipped for lack of time are in `never_begun`. Points that were skipped for another reason
-/// are in none of the sets, since they would be skipped again.
+/// The points of a plan for which an earlier run has no result, by index in the plan. `never_begun`
+/// also has the points that were skipped because the budget was used up or a signal asked the run
+/// to end. Points that were skipped for another reason are in none of the sets, since they would be
+/// skipped again.
 struct Missing {
   std::set<int> never_begun{}, failed{};
   /// Points that hung and so ended their job; measured again, they may end the next job, too.
@@ -34,7 +35,8 @@ struct Missing {
                                                    const results::RunData& now);
 
 /// Returns how points of the earlier run differ from those of the plan in workload, model, rank
-/// count or mesh, with a clause for each point that differs, or that the plan does not have.
+/// count or mesh, with a clause for each point that differs, or that the plan does not have. The
+/// mesh is compared only if the point was measured and the plan does not skip it.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,
                                                    const plan::Plan& plan);
 

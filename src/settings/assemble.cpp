@@ -202,7 +202,7 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
 }
 
 /// Throws base::UsageError for an option that has no effect on this device, and for an option that
-/// needs --soak or --dry-run when the needed one is not given.
+/// works only with --soak or --dry-run but is given alone.
 void refuse_idle_options(const RunConfig& run) {
   const std::string of_gpus = gpu_options_given(run), slowing = slowing_injections(run.injections);
   if (run.device == Device::host && !of_gpus.empty()) {

@@ -24,12 +24,13 @@ enum class Device : std::uint8_t { automatic, cuda, host };
 [[nodiscard]] std::string_view name(Device device);
 
 /// The state of the ranks that are not in the measured point. idle: they sleep. replicas: they play
-/// copies of the point.
+/// copies of the point; those that do not suffice for one more copy sleep.
 enum class FillIdle : std::uint8_t { idle, replicas };
 [[nodiscard]] std::string_view name(FillIdle fill);
 
 /// The threads on which a rank on the host plays the streams of a program: one for each stream, or
-/// one for all ("folded"). automatic: folded if the rank has fewer than two cores.
+/// one for all ("folded"). automatic: folded if the rank has fewer than two cores, or if MPI does
+/// not let several threads communicate.
 enum class HostStreams : std::uint8_t { automatic, threads, folded };
 [[nodiscard]] std::string_view name(HostStreams streams);
 

@@ -16,8 +16,8 @@ namespace {
 
 using mesh::Axis;
 
-/// Returns the part of the mesh whose spans are kept. If the extent of an axis is n, ranks with the
-/// coordinates 0 to n - 1 along this axis belong to the part.
+/// Returns the shape of the part of the mesh whose spans are kept. If its extent along an axis is
+/// n, the part has the ranks with the coordinates 0 to n - 1 along this axis.
 mesh::Shape kept(mesh::Shape shape, int most) {
   for (const Axis axis : {Axis::dp, Axis::ep, Axis::cp, Axis::tp, Axis::pp}) {
     const int others = shape.size() / shape[axis];

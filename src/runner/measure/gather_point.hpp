@@ -65,10 +65,10 @@ template <class Record>
 void collect_session(const comm::Communicator& point, const executor::SessionFacts& session,
                      results::PointData& data);
 
-/// Collective over the point: stores in `data` on rank 0 the facts of the session, the step times
-/// of every rank, and the spans of the ranks in `traced` (ascending). The spans in `record` are in
-/// times of this rank's clock; they are stored in times of rank 0's clock, to which `clock`
-/// converts.
+/// Collective over the point: stores in `data` on rank 0 the facts of the session, the clock, the
+/// step times and the sums of op times of every rank, and the spans of the ranks in `traced`
+/// (ascending). The spans in `record` are in times of this rank's clock; they are stored in times
+/// of rank 0's clock, to which `clock` converts.
 void collect(const comm::Communicator& point, const Record& record, const comm::ClockFit& clock,
              const executor::SessionFacts& session, std::span<const int> traced,
              results::PointData& data);
@@ -134,7 +134,7 @@ class GpuWatch {
 /// Collective over the point, called after collect(): stores in `data` on rank 0 the series that
 /// every rank sampled, and the time from the start of rank 0's first step to the end of its last.
 /// Times in `mine` are on this rank's clock. Stored times are on rank 0's clock, and count from the
-/// start of its first step.
+/// start of its first step. Only the offset between the clocks is corrected, not their drift.
 void collect_device_series(const comm::Communicator& point, const Record& record,
                            const std::vector<results::DeviceSeries>& mine,
                            results::PointData& data);

@@ -18,8 +18,8 @@ units::Nanoseconds& sum_for(program::OpKind kind, StepSums& sums) {
   return sums.other_compute;
 }
 
-// Each traced block adds the traces of its last steps to the record, of at least this many.
-// thin_to() may remove some of them later.
+// Each traced block adds the traces of its last steps to the record: at least this many, if the
+// block has as many that count. thin_to() may remove some of them later.
 constexpr std::size_t least_kept = 2;
 
 /// Adds the spans of the traced step that was just played to the record.

@@ -63,8 +63,9 @@ struct Record {
 enum class Share : std::uint8_t { in_point, replica };
 
 /// Collective over `active`, the ranks of the point and of its copies: plays steps until the step
-/// time is precise enough, and returns this rank's record. All ranks play the same number of steps,
-/// in the blocks of steps that StepLoop gives, and agree after each block whether to continue.
+/// time is precise enough or the time for the point is used up, and returns this rank's record. All
+/// ranks play the same number of steps, in the blocks of steps that StepLoop gives, and agree after
+/// each block whether to continue.
 /// `step` is this rank's program for one step. The setup section of the session must have been
 /// played. The spans of at most Effort::trace_steps traced steps are kept, spread evenly over the
 /// loop.

@@ -64,7 +64,8 @@ class StepCheck {
  private:
   [[nodiscard]] std::string unlike_members(const std::vector<Sum>& sums,
                                            const comm::Communicator& point) const;
-  /// Returns a text that names the first weight in a buffer that is not finite.
+  /// Returns a text about the first weight in a buffer that is not finite. It names the first op of
+  /// the step that uses this weight.
   [[nodiscard]] std::string not_finite(executor::Session& session, int rank,
                                        program::BufferId id) const;
   void found(const comm::Communicator& point, const std::string& problem);

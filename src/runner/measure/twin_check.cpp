@@ -87,8 +87,8 @@ void broadcast(Tensors& tensors, const comm::Communicator& point) {
   }
 }
 
-/// Collective: returns the name of a tensor of which no rank holds some element; "" if every
-/// element is held by a rank.
+/// Collective: returns the name of a tensor with an element that no rank holds; "" if every element
+/// is held by a rank.
 std::string missing_tensor(const program::RankProgram& program, const mesh::Coordinates& at,
                            const Tensors& reference, const comm::Communicator& point) {
   std::map<std::string_view, std::size_t> first;  // index in `held` of the tensor's first element

@@ -26,12 +26,13 @@ struct Verdict {
   /// The comparison that was made and its result, or the error and where it occurred.
   std::string detail;
   /// The largest difference that any rank found, relative to the largest magnitude in the tensor;
-  /// absent if no twin was compared.
+  /// absent if no twin was compared, or if a part of it is missing on all ranks.
   std::optional<double> difference{};
   /// "" if the executor can play the programs. If it cannot on some rank, all ranks have a reason:
   /// their own or, if they have none, that of another rank.
   std::string unsupported{};
-  /// The GEMM algorithms that the executor chose for the twin.
+  /// The GEMM algorithms that the executor chose for the twin; empty unless a twin was compared and
+  /// is right.
   std::vector<results::GemmChoice> gemm_choices{};
 };
 
@@ -40,12 +41,12 @@ struct Verdict {
 inline constexpr int twin_steps = 2;
 
 /// Returns the largest difference that is allowed between the twin and the reference, relative to
-/// the largest magnitude in the tensor. It is two to nine times the worst difference that was
-/// measured: f32 1.9e-5, tf32 1.1e-3, f16 4.7e-3, bf16 3.3e-2 (on 8 pipeline stages; half of that
-/// on 2), fp8 1.4e-1 (on 4 ranks). These were measured on all meshes of 1, 4 and 8 ranks, with
-/// options that cover all code paths, on the host executor with emulated narrow types. A missing
-/// update or all-reduce exceeds the tolerance in every precision, since changes of weights are
-/// compared, too; tests inject both errors.
+/// the largest magnitude in the tensor. Except in f64, it is two to nine times the worst difference
+/// that was measured: f32 1.9e-5, tf32 1.1e-3, f16 4.7e-3, bf16 3.3e-2 (on 8 pipeline stages; half
+/// of that on 2), fp8 1.4e-1 (on 4 ranks). These were measured on all meshes of 1, 4 and 8 ranks,
+/// with options that cover all code paths, on the host executor with emulated narrow types. A
+/// missing update or all-reduce exceeds the tolerance in every precision, since changes of weights
+/// are compared, too; tests inject both errors.
 [[nodiscard]] double tolerance(program::Precision precision);
 /// Returns the larger of two tolerances: for the type in which the twin computes, and for the type
 /// in which it communicates gradients.
@@ -77,8 +78,9 @@ struct Difference {
                                  const Tensors& reference);
 
 /// Collective over the ranks of a point: plays the twin of `request` with the point's executor and
-/// mesh, and compares its outputs, gradients and updated weights with those of one rank that
-/// computes in f64.
+/// mesh, and compares its results with those of one rank that computes in f64. The results of
+/// training are outputs, gradients and updated weights; those of a service are outputs and its
+/// cache.
 [[nodiscard]] Verdict verify_twin(const workloads::Workload& workload,
                                   const workloads::Request& request, executor::Executor& executor,
                                   const comm::Communicator& point);

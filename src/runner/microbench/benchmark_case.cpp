@@ -94,9 +94,9 @@ class CasePlayer {
     }
   }
 
-  /// Collective: returns the seconds of the slowest rank. Also sets elapsed_, the seconds since
-  /// begin_, to the same value on all ranks. Throws GivenUp on all ranks if one of them has timed
-  /// out.
+  /// Collective: returns the seconds of the slowest rank of the point. Also sets elapsed_, the
+  /// seconds since begin_, and is_late_ to the same values on all ranks. Throws GivenUp on all
+  /// ranks if one of them has timed out.
   double agree(double mine) {
     std::array<double, 4> values{what_.share == measure::Share::replica ? 0 : mine,
                                  units::to_seconds(comm::now() - begin_).value(),
@@ -124,8 +124,9 @@ class CasePlayer {
     }
   }
 
-  /// Makes up to three plays that do not count. The first sets up connections and loads code, the
-  /// second shows how long a pass takes, and the third is as long as the plays that count.
+  /// Makes up to three plays that do not count; late ones among them are repeated. The first sets
+  /// up connections and loads code, the second shows how long a pass takes, and the third is as
+  /// long as the plays that count.
   void warm_up() {
     pass_ = agree(play_once(executor::Trace::off, 1));
     record_.first_call = pass_ / static_cast<double>(case_.calls);
@@ -186,7 +187,8 @@ class CasePlayer {
 
   /// Traces passes, and stores the time of each call on the slowest rank. A call lasts from the
   /// first start to the last end of its ops. The passes may take the share most_traced of the
-  /// budget, or a time as long as the budget if single streams have result rows.
+  /// budget. If single streams have result rows, they may take a time as long as the budget, and at
+  /// least one pass is traced.
   void trace() {
     const double limit = elapsed_ + (is_apart() ? 1 : most_traced) * budget_;
     std::size_t calls = 0, passes = 0;

@@ -17,8 +17,8 @@
 #include "runner/measure/point.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Measures the cases of micro-benchmarks: plays each case until its time is known precisely
-/// enough, and compares its results with the expected results, bit for bit.
+/// Measures the cases of micro-benchmarks: plays each case until its time is known precisely enough
+/// or its budget is used up, and compares its results with the expected results, bit for bit.
 namespace isoscale::runner::microbench {
 
 /// The limits of a case. budget: the time that measuring it should take. timeout: the longest wait

@@ -68,7 +68,8 @@ class BenchRun {
   }
 
   /// Plays the cases from index `next_case` on, until a rank times out. Returns the index of the
-  /// case with which the next session must begin.
+  /// case with which the next session must begin. If no rank times out, calls check_case() for all
+  /// cases of the batch and returns their number.
   std::size_t run_session(std::size_t next_case) {
     session_->play({.section = program::Section::setup});
     Expectations expectations{bench_.set.of(point_.sub_world.rank()), bench_.set.mesh.size()};

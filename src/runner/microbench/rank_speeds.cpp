@@ -86,8 +86,9 @@ program::ProgramSet exchange_program(std::uint64_t bytes) {
   return workloads::alike(pair, builder.finish());
 }
 
-/// Returns the seconds of a play. Returns nullopt if this rank has no session, because it has
-/// nothing to play now, or if its partner does not answer; in this case `session` becomes null.
+/// Returns the seconds of a play. If this rank's partner does not answer within answer_time,
+/// returns nullopt and sets `session` to null. Also returns nullopt if `session` is null already:
+/// this rank has nothing to play now, or its partner did not answer before.
 std::optional<double> play(executor::SessionPtr& session, program::Section section,
                            std::uint32_t times) {
   if (!session) return std::nullopt;

@@ -24,13 +24,14 @@ using Partners = std::vector<int>;
 /// Returns the phases of the sniff test. In each phase, ranks exchange data in pairs. In the first
 /// phase they are neighbours on a node: the ranks with local numbers 0 and 1, 2 and 3, ... In the
 /// second phase they have the same local number on two nodes: nodes 0 and 1, 2 and 3, ... If the
-/// number of nodes is odd, a third phase pairs the last node with the first. A rank without a
-/// partner takes no part in the phase, and a phase without any pair is left out. A pure function.
+/// number of nodes is odd and above 1, a third phase pairs the last node with the first. A rank
+/// without a partner takes no part in the phase, and a phase without any pair is left out. A pure
+/// function.
 [[nodiscard]] std::vector<Partners> sniff_phases(std::span<const int> node_of_rank);
 
 /// The results of the sniff test on this rank.
 struct Sniffed {
-  /// FLOP/s of this rank while all ranks multiply at the same time.
+  /// FLOP/s of this rank while all ranks multiply at the same time; absent if that failed.
   std::optional<double> gemm_rate;
   std::vector<preflight::CheckedNeighbour> neighbours;
   /// The reason why the test failed, the same on all ranks; absent if it did not.

@@ -110,7 +110,8 @@ class LinkClasses {
   std::vector<int> rail_;  ///< place of each rank's GPU among those used on its node; -1: unknown
 };
 
-/// Stores the class of its links in each row of `point` that communicates, under the key "class".
+/// Stores in each row of `point` that communicates the class of the row's links, under the key
+/// "class". If one of the row's groups of ranks is on several nodes, this is "several nodes".
 void classify_rows(const LinkClasses& classes, results::PointData& point);
 
 /// The names of the ranks of a point, as rank_name() returns them.
@@ -121,11 +122,12 @@ using RankNames = std::vector<std::string>;
 
 /// Returns the bandwidth of a row of the workload p2p: the bytes of a call divided by the time of a
 /// call. This time is the median over all plays of the time on the slowest rank. Absent if the row
-/// has no times.
+/// has no times or no bytes, or if the median is 0.
 [[nodiscard]] std::optional<units::BytesPerSecond> median_bandwidth(const results::RowData& row);
 
-/// Sets the status of each row of the workload p2p with traffic in one direction to failed if its
-/// median bandwidth is below `least`. The reason names both ranks and the bandwidth.
+/// Judges the rows of the workload p2p with traffic in one direction whose status is ok. If the
+/// median bandwidth of a row is below `least`, its status becomes failed. The reason names both
+/// ranks and the bandwidth.
 void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond least,
                      const RankNames& names);
 

@@ -44,7 +44,8 @@ struct PlannedPoint {
   /// The needed and the free memory if the point does not fit: "661 GiB of 23.5 GiB"; else "".
   std::string misfit{};
   // The members below describe the point's programs. They are absent or empty if the point was
-  // skipped before its programs were built.
+  // skipped before its programs were built. For a micro-benchmark, a step here means one play of
+  // each case.
   std::optional<double> flop_per_step{};          ///< FLOP of one step, over all ranks
   std::optional<units::Bytes> memory_per_rank{};  ///< memory of the rank that needs most
   /// The host memory (pinned and pageable buffers) of the rank that needs most of it.
@@ -103,11 +104,12 @@ struct RankRole {
                                                const std::vector<int>& node_of_rank);
 
 /// If the site has GPUs and the suite has its own work for GPUs (settings::GpuWork), returns
-/// `asked` with this work in place of its model, type and options; otherwise returns `asked`
-/// unchanged. The second value is a line for the user that names the chosen model and the reason;
-/// "" if none was chosen. GpuWork lists several models. The chosen one is the first that meets both
-/// of these conditions, or the last if none does:
-/// - a dp program of it fits into the memory of one GPU
+/// `asked` with this work in place of its model, type and options; otherwise returns `asked` with
+/// its own. RunConfig::on_gpus is absent in both results. The second value is a line for the user
+/// that names the chosen model and the reason; "" if none was chosen. GpuWork lists several models.
+/// The chosen one is the first that meets both of these conditions, or the last if none does:
+/// - a dp program of it fits into 95% of the free memory of the GPU that has least; if this memory
+///   is unknown, no model meets the condition
 /// - a step on one GPU, with at least one sample for every rank of the launch, takes at most
 ///   GpuWork::longest_step at Site::half_precision_rate
 /// The batch is the largest power of two with which a step takes no longer than that, but has at

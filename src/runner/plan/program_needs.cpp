@@ -178,7 +178,7 @@ void add_injections(std::span<const settings::Injection> injections, const progr
   point.injections = std::move(texts);
 }
 
-/// Adds the bytes that one rank sends to the traffic of the point. Axes along which the point has
+/// Adds to the traffic of the point the bytes that one rank sends. Axes along which the point has
 /// only one rank are removed from the sets of axes.
 void add_traffic(const program::Facts& facts, PlannedPoint& point) {
   for (const program::Traffic& entry : facts.traffic) {

@@ -41,7 +41,8 @@ void require_ranks(std::span<const settings::Injection> injections, int ranks);
                                         std::uint64_t seed);
 
 /// Returns the rank of the point on which bits are to be flipped during the soak (replays of one
-/// step); absent if there is none.
+/// step); absent if there is none. If injections name several ranks of the point, the first of them
+/// counts.
 [[nodiscard]] std::optional<int> flipping_rank(std::span<const settings::Injection> injections,
                                                std::span<const int> world_ranks);
 

@@ -40,7 +40,8 @@ struct PointTime {
   bool operator==(const PointTime&) const = default;
 };
 
-/// Returns the time of the whole point if its loop takes the time `loop`.
+/// Returns the time of the whole point if its loop takes the time `loop`, or PointTime::least if
+/// that is longer.
 [[nodiscard]] units::Seconds total(const PointTime& time, units::Seconds loop);
 /// Returns a point's times multiplied by `factor`, since similar points took this many times as
 /// long as estimated. The longest loop becomes `max_time`, or the expected loop if that is longer.
@@ -53,10 +54,11 @@ struct PointTime {
 /// Estimates the time of a point. Let s be the time of one step on the busiest rank: Load::step if
 /// it is known, else FLOP / rate + bytes sent / bandwidth. The estimate has these parts:
 ///   set-up        sessions x (communicators + memory / fill rate)
-///   verification  a constant, a time for each rank, two checked steps, and --soak
+///   verification  a constant and a time for each rank if there is a twin, two checked steps, and
+///                 --soak
 ///   loop          likely = loop_time(s), least = 13 x s or likely if that is less,
 ///                 most = --max-time or likely if that is more
-///   after         solo_plays() x s
+///   after         solo_plays() x s if steps are traced
 /// For a micro-benchmark, s is the time of all cases together. Its likely loop is 2 x s for
 /// warm-up, plus 0.01 seconds for each case, plus the timed plays, which take 6 x s, limited to
 /// between 0.3 and 0.5 of --max-time. Its least loop is the same without these limits, or likely if
@@ -119,8 +121,8 @@ struct Turn {
 /// plan, and each loop gets --max-time. With a budget, the most important points come first, and
 /// each gets its share of the time that is left. If a point takes longer than estimated, the
 /// estimates for other points of its workload are raised. They are lowered if it takes less time
-/// than was estimated for its shortest loop. Only rank 0 uses a schedule; it tells the other ranks
-/// what to measure.
+/// than was estimated for its shortest loop. In a run only rank 0 asks for the next point, and
+/// tells the other ranks what to measure.
 class Schedule {
  public:
   /// `wanted` has the indices of the points to measure; of these, the points in `last` come after

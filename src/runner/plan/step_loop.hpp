@@ -22,7 +22,7 @@
 namespace isoscale::runner::plan {
 
 /// Returns the half-width of the interval of the samples' median at a confidence level, divided by
-/// the median; absent if there are too few samples for an interval.
+/// the median; absent if there is no interval, for example with too few samples.
 using HalfWidth = std::function<std::optional<double>(std::span<const double>, double confidence)>;
 /// Returns the confidence that each single one of `planned` interim analyses must have so that the
 /// overall confidence is 95%. From one analysis to the next, the number of samples grows by the
@@ -84,6 +84,8 @@ using LastChange = std::function<std::size_t(std::span<const double>, double sma
 ///   as precede it
 /// - one tenth of max_time is over, and there are fewer than 16 steps
 /// - three tenths of max_time are over
+/// Changes of level are searched for only each time that there are a quarter more steps, and when
+/// three tenths of max_time are over.
 /// Ranks with the same step times make the same decisions.
 class WarmUp {
  public:

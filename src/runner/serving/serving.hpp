@@ -86,8 +86,8 @@ struct ReplicaPart {
 /// error. `patience` is the longest wait for a message.
 [[nodiscard]] std::string lead(const ReplicaPart& part, units::Seconds patience);
 
-/// Runs a follower until its leader tells it to end. Returns a problem; "" if there was none.
-/// `patience` is the longest wait for a message.
+/// Runs a follower until its leader tells it to end. Returns a problem; "" if there was none. If a
+/// play fails, it throws the error. `patience` is the longest wait for a message.
 [[nodiscard]] std::string follow(const ReplicaPart& part, units::Seconds patience);
 
 /// The seconds that a batch takes on this rank: `prefill` until each answer has its first token,

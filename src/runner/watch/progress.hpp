@@ -135,9 +135,9 @@ class Progress {
 
 /// Estimates how much longer a run takes that has lasted `elapsed`. The points that have ended took
 /// `done` and were expected to take `planned_done`. The remaining points are expected to take
-/// `planned_left`; this time is multiplied by done / planned_done, and the time since the end of
-/// the last point, elapsed - done, is subtracted. The result is at least 0 and at most
-/// `until_deadline`. Absent if no point has an expected time.
+/// `planned_left`; this time is multiplied by done / planned_done unless planned_done is 0, and the
+/// time since the end of the last point, elapsed - done, is subtracted. The result is at least 0
+/// and at most `until_deadline`. Absent if no point has an expected time.
 [[nodiscard]] std::optional<units::Seconds> expected_left(
     units::Seconds elapsed, units::Seconds done, units::Seconds planned_done,
     units::Seconds planned_left, std::optional<units::Seconds> until_deadline);

@@ -61,8 +61,8 @@ struct RankState {
   std::vector<AtOp> at{};
   std::vector<Arrival> arrivals{};
 
-  /// True if the rank waits for no other rank. If it makes no progress, the cause is then on the
-  /// rank itself.
+  /// True if the rank has failed, or if it is not idle and waits for no other rank. If it makes no
+  /// progress, the cause is then on the rank itself.
   [[nodiscard]] bool is_alone() const;
 };
 
@@ -82,10 +82,10 @@ struct CallMap {
   const std::vector<int>& world_ranks;  ///< ranks of the launch that play the point, in mesh order
 };
 
-/// Adds to `state` how many calls a rank has made on each communicator, and which ops its streams
-/// are in. A collective's communicator is named by its axes, its stream and its ranks. For
-/// messages, two ranks that exchange them along an axis count as a communicator, named by the axis
-/// and the ranks.
+/// Adds to `state` how many calls a rank has made on each communicator in its last play and, while
+/// it plays, which ops its streams are in. A collective's communicator is named by its axes, its
+/// stream and its ranks. For messages, two ranks that exchange them along an axis count as a
+/// communicator, named by the axis and the ranks.
 void describe_calls(const CallMap& map, const executor::Whereabouts& at, RankState& state);
 
 /// Returns an op as text: "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0".

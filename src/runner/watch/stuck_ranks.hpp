@@ -130,8 +130,8 @@ struct StoredHang {
   int point = 0;  ///< index in the plan
   std::string sentence{};
 };
-/// Reads the file of findings beside a run file. Absent if there is none, if it is older than
-/// `since` (UTC, as run files write times), or if no point was being measured.
+/// Reads the file of findings beside a run file. Absent if there is none or it cannot be read, if
+/// it is older than `since` (UTC, as run files write times), or if no point was being measured.
 [[nodiscard]] std::optional<StoredHang> read_hang_file(const std::filesystem::path& run_file,
                                                        const std::string& since);
 
