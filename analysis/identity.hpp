@@ -38,7 +38,7 @@ struct Experiment {
 
 [[nodiscard]] Experiment experiment_of(const results::PointData& point);
 
-/// Returns the point's option `key` as text; "" if the workload has no such option.
+/// Returns the point's option `key` as text; "" if the point's file has no such option.
 [[nodiscard]] std::string option_of(const results::PointData& point, const std::string& key);
 
 /// Returns the options of a point. Options that it lacks get their defaults: a file of an older
@@ -103,9 +103,9 @@ struct FileContent {
 };
 
 /// Leaves out copies of a run, since each copy would count as another launch. Of several files with
-/// the same run id it keeps the most complete one, or the first if all are equally complete.
-/// Returns the indices of the files to keep, in the order in which their runs first occurred, and
-/// adds a warning for each file that it leaves out.
+/// the same run id it keeps the most complete one, or the first if all are equally complete. Files
+/// without a run id are all kept. Returns the indices of the files to keep, in the order in which
+/// their runs first occurred, and adds a warning for each file that it leaves out.
 [[nodiscard]] std::vector<std::size_t> distinct(const std::vector<FileContent>& files,
                                                 std::vector<std::string>& warnings);
 

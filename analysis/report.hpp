@@ -123,8 +123,8 @@ struct ReportOptions {
 /// Returns the FLOP, over all ranks, that the model requires for one step. MFU counts only these;
 /// HFU also counts those that activation recomputation repeats in the backward pass (Korthikanti et
 /// al., arXiv 2205.05198, section 6.3). For each matrix product of the forward pass, the backward
-/// pass needs two; all further ones are recomputed. Absent if the file does not list the ops of a
-/// step.
+/// pass needs two; all further ones are recomputed. Absent if the file does not have the FLOP of
+/// each rank, or if the workload recomputes and the file does not list the ops of a step.
 [[nodiscard]] std::optional<double> model_flop_per_step(const results::PointData& point);
 
 /// Returns the share by which tracing makes steps longer: the Hodges-Lehmann estimate of traced /

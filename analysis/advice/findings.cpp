@@ -96,7 +96,7 @@ Finding merged(const std::string& curve, std::vector<Finding> at_points) {
 }
 
 /// Adds the findings about a whole run. `launch` is the number of the run among several launches,
-/// counted from 1, or 0 for a single launch.
+/// counted from 1, or 0 for a single launch. A finding that an earlier launch gave too is left out.
 void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& findings) {
   for (const Rule& rule : rules()) {
     if (rule.judge_run == nullptr) continue;

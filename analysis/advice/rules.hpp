@@ -72,8 +72,8 @@ struct Rule {
 [[nodiscard]] inline std::string percent(double share) { return value_text(share, Unit::share); }
 
 /// Returns advice against exposed transfers along `axis`, which depends on the data transferred
-/// (docs/strategies/): at most three clauses, each an option that the point's workload has and does
-/// not use yet, or another mesh. Never empty.
+/// (docs/strategies/): at most three clauses, such as an option to set, another mesh, or a larger
+/// batch. Never empty.
 [[nodiscard]] std::string advice_along(const PointReport& point, mesh::Axis axis);
 
 /// Returns "rank 3 (node17)" for a rank of the point: its number in MPI_COMM_WORLD, and its host if

@@ -267,7 +267,8 @@ bool has_own_stream(const PointData& point, mesh::AxisSet axes) {
   return false;
 }
 
-/// Returns the setting of CUDA_DEVICE_MAX_CONNECTIONS, which can prevent overlap.
+/// Returns the setting of CUDA_DEVICE_MAX_CONNECTIONS, which can prevent overlap; "" if the run
+/// recorded none.
 std::string connections_of(const results::RunData& run) {
   for (const auto& [key, value] : run.environment) {
     if (key == "CUDA_DEVICE_MAX_CONNECTIONS") return value;

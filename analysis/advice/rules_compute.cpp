@@ -60,7 +60,8 @@ GemmSums traced_gemms(const PointReport& report) {
   return sums;
 }
 
-/// Returns the share of the traced step that GEMMs take on an average rank; absent without traces.
+/// Returns the share of the traced step that GEMMs take on an average rank; absent without traced
+/// GEMMs.
 std::optional<double> gemm_share(const PointReport& point) {
   const auto gemm = point.op_time.find("gemm");
   if (gemm == point.op_time.end() || !point.breakdown.mean) return std::nullopt;
@@ -74,7 +75,8 @@ struct GemmSpeed {
   bool alone = false;      ///< measured without communication (solo times), not in traced steps
 };
 /// Returns the speed of the GEMMs over all ranks whose GEMMs were also timed without communication
-/// (solo times), or over the traced steps if there is no such rank. Absent without a breakdown.
+/// (solo times), or over the traced steps if there is no such rank. Absent without a breakdown or
+/// without GEMMs.
 std::optional<GemmSpeed> gemm_speed(const PointReport& report) {
   // If there is no breakdown, the spans were not checked, so the times of GEMMs are not reliable.
   if (!report.breakdown.mean) return std::nullopt;
@@ -131,7 +133,7 @@ std::optional<double> flop_per_byte(const PointSubject& subject) {
 double bytes_of_element(const std::string& dtype) { return dtype == "fp8" ? 1 : 2; }
 
 /// Returns the share of the step that would be saved if GEMMs ran at the ceiling, the best measured
-/// rate; absent if there is no ceiling.
+/// rate. Absent if there is no ceiling, or if the speed or the share of the GEMMs is not known.
 std::optional<double> lost_in_gemms(const PointSubject& subject) {
   const auto* const ceiling =
       calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
@@ -141,7 +143,8 @@ std::optional<double> lost_in_gemms(const PointSubject& subject) {
   return std::clamp(*share * (1 - speed->rate / ceiling->rate), 0.0, 1.0);
 }
 
-/// Returns the maximum SM clock, in Hz, of a rank's GPU from the facts recorded about the rank.
+/// Returns the maximum SM clock, in Hz, of a rank's GPU from the facts recorded about the rank;
+/// absent if it was not recorded.
 std::optional<double> highest_clock(const PointSubject& subject, int rank) {
   const auto* const facts = facts_of(subject.run.rank_facts, *subject.point.data, rank);
   if (facts == nullptr) return std::nullopt;

@@ -56,14 +56,14 @@ std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks)
 
 /// Returns the share of the step that would be saved if a slow part took its normal time. At
 /// present the part takes `factor` times its normal time, and this is the share `share` of the
-/// step.
+/// step. Absent if the share is not known, or if the factor is not above 1.
 std::optional<double> avoidable(std::optional<double> share, double factor) {
   if (!share || !(factor > 1)) return std::nullopt;
   return std::clamp(*share * (1 - 1 / factor), 0.0, 1.0);
 }
 
 /// Returns the compute time of a rank as a share of its step. A rank that was not traced gets the
-/// average over the traced ranks.
+/// average over the traced ranks. Absent without a breakdown.
 std::optional<double> compute_share(const breakdown::BreakdownResult& breakdown, int rank) {
   if (!breakdown.mean) return std::nullopt;
   for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {

@@ -257,7 +257,7 @@ class Merge {
 
  private:
   /// Divides the waiting into imbalance and noise. Waiting of unknown cause is divided in the same
-  /// proportion.
+  /// proportion. Absent if neither the traces nor the sums of op times show the share of noise.
   [[nodiscard]] std::optional<WaitSplit> wait_split(const WaitCauses& causes) const {
     const double wait = result_.mean->wait;
     if (!(wait > 0)) return WaitSplit{};

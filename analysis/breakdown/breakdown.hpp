@@ -53,12 +53,13 @@ struct WaitSplit {
 
 /// The time that other ranks waited for each rank in the collectives in which it arrived last.
 struct CausedWait {
-  std::vector<double> of_rank;     ///< seconds per step, summed over the ranks that waited; by rank
-  std::vector<int> steps_as_last;  ///< traced steps in which the rank caused most of the waiting
+  std::vector<double> of_rank;  ///< seconds per step, summed over the ranks that waited; by rank
+  /// By rank: the number of traced steps in which it caused more waiting than any other rank.
+  std::vector<int> steps_as_last;
 };
 
 struct BreakdownResult {
-  std::optional<Breakdown> mean;   ///< absent without traces
+  std::optional<Breakdown> mean;   ///< absent if no trace could be analysed
   std::vector<int> ranks;          ///< traced ranks of the point, ascending
   std::vector<Breakdown> of_rank;  ///< one per entry of `ranks`, mean over traced steps
   double unaccounted = 0;          ///< share of the traced steps' time; breakdown() explains it
@@ -75,23 +76,24 @@ struct BreakdownResult {
   /// or pairs of exchanges) in which ranks waited. The second way, used if there are fewer, needs
   /// six steps with known sums of op times (PointData::op_sums).
   std::optional<WaitSplit> waits;
-  CausedWait caused;                        ///< only collectives (see WaitCauses::caused)
-  std::optional<double> free_network_step;  ///< seconds of a step on a network that takes no time
-  std::size_t steps = 0;                    ///< number of analysed traced steps
+  CausedWait caused;  ///< only collectives (see WaitCauses::caused)
+  /// Seconds of a step on a network that takes no time; absent if it could not be simulated.
+  std::optional<double> free_network_step;
+  std::size_t steps = 0;    ///< number of analysed traced steps
   double slowest_step = 0;  ///< seconds, of the slowest rank; mean over the traced steps
   /// `wait_known` is true if `wait` is complete, `bubble_known` if `bubble` is. Otherwise they are
   /// lower bounds: unknown wait is counted as transfer, and unknown bubble as wait.
   bool wait_known = true, bubble_known = true;
   /// The part of the bubble that the schedule causes even if all ranks are equally fast; mean over
-  /// ranks.
+  /// ranks. Absent without pipeline stages, and if the bubble is not known.
   std::optional<double> schedule_bubble;
   /// Seconds by which the clocks of ranks may differ; waits shorter than this were not counted.
-  /// Absent if the clock of some rank is not aligned.
+  /// Absent if the clock of some traced rank is not aligned.
   std::optional<double> clock_error;
 };
 
 /// Divides the traced steps of a point into these categories:
-///   compute: a compute op runs.
+///   compute: a compute op, or advice on managed memory, runs.
 ///   copies: a Copy op runs, and no compute op.
 ///   transfer, wait, bubble: a communication op of this rank runs, and no compute or Copy op. The
 ///     time until the op's last member or partner has arrived is wait, the rest transfer. In
@@ -102,9 +104,9 @@ struct BreakdownResult {
 ///   other: the rest of the step, such as time after the last op, or time in which a span cannot
 ///     have run (before the previous op of its stream, or an op that it waits for, had ended). The
 ///     part of a span outside of its step is counted in the span's category, so it lowers `other`.
-/// `unaccounted` adds up the time in no category and the time counted outside of the step.
-/// `missing` names the ranks that were not traced or whose clocks are not aligned. Waits shorter
-/// than the error of the clocks are not counted.
+/// `unaccounted` is the time in no category plus the time counted outside of the step, as a share
+/// of the steps' time. `missing` names, among others, the ranks that were not traced or whose
+/// clocks are not aligned. Waits shorter than the error of the clocks are not counted.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
 /// Returns breakdown(point); `traced` is the result of traced_steps(point).
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);

@@ -17,7 +17,7 @@ namespace isoscale::analysis::breakdown {
 
 /// Returns for each kind of op ("gemm", "cast", "all_reduce", ...) the seconds that its ops take
 /// together in a step; mean over ranks and traced steps. Ops on different streams overlap, so the
-/// sum over all kinds may exceed the step. Empty without traces.
+/// sum over all kinds may exceed the step. Empty without usable traces.
 [[nodiscard]] std::map<std::string, double> op_times(const results::PointData& point);
 
 /// The GEMMs of one shape in a step; mean over ranks and traced steps.
@@ -27,8 +27,8 @@ struct GemmTime {
   double seconds = 0;  ///< all calls of a step together
   double flop = 0;     ///< all calls of a step together
 };
-/// Returns one entry for each shape of GEMM, ordered by falling time. Empty without traces, and for
-/// files older than schema 1.6, which have no shapes.
+/// Returns one entry for each shape of GEMM, ordered by falling time. Empty without usable traces,
+/// and for files older than schema 1.6, which have no shapes.
 [[nodiscard]] std::vector<GemmTime> gemm_times(const results::PointData& point);
 
 /// The transfer time of one kind of collective within steps, and of the same calls while nothing
@@ -44,9 +44,10 @@ struct LinkShare {
 /// Returns one entry for each kind of collective and its axes in the traced steps; times are means
 /// over ranks and steps. The time of a call alone comes from the run's calibration curve for the
 /// communication library with the same numbers of members and nodes, preferably for the point's
-/// element type. A collective is left out if some call has no such curve, if its curves are of
-/// several link classes, or if a member was not traced, since waiting for this member would count
-/// as transfer.
+/// element type. A collective is left out if some call has no such curve, if the curves of a call
+/// are of several link classes, or if a member has no trace or no aligned clock, since waiting for
+/// this member would count as transfer. Barriers and groups of one rank are left out too. Empty
+/// without traced steps and without calibration.
 [[nodiscard]] std::vector<LinkShare> link_shares(const results::RunData& run,
                                                  const results::PointData& point,
                                                  const TracedSteps& traced,

@@ -24,15 +24,16 @@ struct PipelineReport {
   /// The bubble as a share of the step by the formula of the schedule
   /// (workloads/stack/pipeline.hpp), which assumes that all stages take equally long, that backward
   /// takes twice as long as forward, and that messages take no time. Absent if this version does
-  /// not know the schedule.
+  /// not know the schedule, or if the number of microbatches is not known.
   std::optional<double> formula_bubble;
-  std::optional<HandOverTimes> hand_over;  ///< absent where no message was traced
+  /// Absent if no rank that receives messages has both a trace and an aligned clock.
+  std::optional<HandOverTimes> hand_over;
 };
 
 /// Returns the report on a point's pipeline; absent for points without pipeline stages.
 [[nodiscard]] std::optional<PipelineReport> pipeline_report(const results::PointData& point,
                                                             const TracedSteps& traced);
-/// Returns PipelineReport::formula_bubble alone.
+/// Returns PipelineReport::formula_bubble alone; absent for points without pipeline stages, too.
 [[nodiscard]] std::optional<double> formula_bubble(const results::PointData& point);
 
 }  // namespace isoscale::analysis::breakdown

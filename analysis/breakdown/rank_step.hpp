@@ -82,8 +82,8 @@ class PlaceSums {
            std::span<const OpShare> shares, double bubble_share);
   void add(const PlaceSums& more);
 
-  /// Writes the sums, divided by `count`, to the maps of `result`. It leaves out places without
-  /// time, and axes that have extent 1 in `mesh`.
+  /// Writes the sums, divided by `count`, to the maps of `result`. It leaves out phases, layers and
+  /// sets of axes without time. Axes that have extent 1 in `mesh` are removed from the sets.
   void write(double count, const mesh::Shape& mesh, BreakdownResult& result) const;
 
  private:

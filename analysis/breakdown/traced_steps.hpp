@@ -51,8 +51,8 @@ namespace isoscale::analysis::breakdown {
 [[nodiscard]] std::map<int, std::vector<const timeline::StepTrace*>> usable_traces(
     const results::PointData& point);
 
-/// Returns the seconds of compute and copies of each rank in one step; empty if they are not known
-/// for all of the `ranks` ranks.
+/// Returns the seconds of compute and copies of each rank in one step; empty if `step` does not
+/// have one value of each kind for each of the `ranks` ranks.
 [[nodiscard]] std::vector<double> busy_seconds(const results::OpSums& step, std::size_t ranks);
 
 /// Returns "rank 3", "ranks 0-3, 8" or "ranks 0-3, 8, 10, 12 and 5 more" for ranks of the point,
@@ -88,7 +88,8 @@ struct TracedStep {
   std::vector<std::vector<units::Nanoseconds>> waits{};
   /// Indexed by [rank][op]: the number of the instance (a collective, or a pair of exchanges) that
   /// a communication op is part of; no_instance for other ops, and for exchanges with several
-  /// partners.
+  /// partners or with a partner that cannot be compared. Empty for ranks without a trace or an
+  /// aligned clock.
   std::vector<std::vector<std::uint32_t>> instance{};
   std::uint32_t instances = 0;
 };

@@ -29,9 +29,9 @@ struct SlowRank {
 
 /// Finds slow ranks. It compares each rank's GEMM time of every traced step with the median of its
 /// peers, the ranks that play the same program; of two peers, each is compared with the other. If
-/// only one rank plays some program, each rank's time per FLOP is also compared with the median of
-/// all ranks. The limits in brackets below are for that comparison; they are wider, since the
-/// shapes of GEMMs differ.
+/// only one rank plays some program, and the FLOP of all ranks are known, each rank's time per FLOP
+/// is also compared with the median of all ranks. The limits in brackets below are for that
+/// comparison; they are wider, since the shapes of GEMMs differ.
 ///
 /// A rank is slow if three conditions hold:
 /// - it takes more than 5% (15%) longer;
@@ -41,7 +41,7 @@ struct SlowRank {
 /// If the times of steps are correlated, there is no interval; then all steps must be above 3%
 /// (10%) and their median above 10% (25%).
 ///
-/// Fewer than 6 steps give no result. If a rank becomes slower during the run by at least 3%, only
+/// Fewer than 6 steps give no result. If a rank becomes slower during the run by more than 3%, only
 /// the steps after its last change count (statistics::last_change). Steps in which some peer has no
 /// time above 0 are left out.
 [[nodiscard]] std::vector<SlowRank> slow_ranks(const results::PointData& point);
@@ -50,7 +50,7 @@ struct SlowRank {
 struct SlowLink {
   std::string op{}, axes{};    ///< "all_reduce", "dp"; the group of an exchange is a pair
   std::vector<int> members{};  ///< ranks of the point
-  double factor = 1;           ///< its least transfer time per byte / median of all groups
+  double factor = 1;           ///< its least transfer time per byte / that of other groups
 };
 
 /// Finds slow links. It compares the transfer time per byte, without waiting for members, among
@@ -60,8 +60,9 @@ struct SlowLink {
 /// of all groups. In addition, its median time over steps must exceed 1.15 times the median of all
 /// groups' median times, so that a single fast step of other groups has no effect. If there are
 /// only two groups, each is compared with the other, with the factors 1.5 and 1.25 in place of 1.25
-/// and 1.15. Groups that are the only one of their kind, have a member without traces, or have
-/// fewer than three traced steps are not judged.
+/// and 1.15. With fewer than three traced steps, nothing is judged. A group is not judged if it is
+/// the only one of its kind, or if in no traced step all its members have a trace and an aligned
+/// clock. Barriers, and exchanges with several partners, are left out.
 [[nodiscard]] std::vector<SlowLink> slow_links(const results::PointData& point,
                                                const breakdown::TracedSteps& steps);
 
@@ -80,7 +81,8 @@ struct NamedCause {
 /// Returns the named causes of a point in this order: ranks whose own GEMMs are slow, slow links,
 /// waiting for the same ranks in every step (imbalance), and waiting for changing ranks (noise). If
 /// the last two cannot be told apart, they are one cause, "waiting". Waiting is only named if it
-/// takes more than 1% of the step.
+/// takes more than 1% of the step. Slow ranks and links are not named if the point has the label
+/// oversubscribed, since ranks that share cores are slow for that reason.
 [[nodiscard]] std::vector<NamedCause> named_causes(const results::RunData& run,
                                                    const results::PointData& point,
                                                    const breakdown::TracedSteps& traced,
@@ -88,9 +90,10 @@ struct NamedCause {
 
 /// The reasons why a point is not faster.
 struct Causes {
-  std::optional<Pop> pop{};              ///< includes scalability if the curve has a baseline
-  std::optional<StepCosts> costs{};      ///< absent without traces
-  std::optional<Waterfall> waterfall{};  ///< absent without a baseline, and for the baseline itself
+  std::optional<Pop> pop{};          ///< includes scalability if the curve has a baseline
+  std::optional<StepCosts> costs{};  ///< absent without traces
+  /// Absent without a baseline, without traces of both points, and for the baseline itself.
+  std::optional<Waterfall> waterfall{};
   std::optional<statistics::Located> serial_fraction{};  ///< Karp and Flatt's; strong scaling only
   std::vector<NamedCause> named{};
 };

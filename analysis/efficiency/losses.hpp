@@ -25,9 +25,10 @@ namespace isoscale::analysis::efficiency {
 ///   transfer = step on a free network / step; gaps lower it too
 struct Pop {
   double load_balance = 1, communication = 1, parallel = 1;
-  std::optional<double> serialisation, transfer;  ///< absent without a replay
+  /// Absent if the step on a free network could not be simulated.
+  std::optional<double> serialisation, transfer;
   /// These compare the point with the baseline: useful time per unit of work, FLOP per unit of
-  /// work, and FLOP per useful second.
+  /// work, and FLOP per useful second. The last two are absent if the FLOP are not known.
   std::optional<double> computation_scalability, work_scalability, speed_scalability;
   std::optional<double> global;
 };
@@ -41,10 +42,10 @@ struct UsefulWork {
 [[nodiscard]] std::optional<UsefulWork> useful_work(const results::PointData& point,
                                                     const breakdown::BreakdownResult& breakdown);
 
-/// Returns the POP factors of a point. Ranks without traces get their useful time from the sums of
-/// their op times (PointData::op_sums). Absent if there are no traces, if there is no useful time,
-/// or if the useful time of some rank is not known. Without `baseline` the scalabilities and the
-/// global efficiency are absent.
+/// Returns the POP factors of a point. If some rank has no traces, the useful times of all ranks
+/// are computed from the sums of their op times (PointData::op_sums). Absent if there are no
+/// traces, if there is no useful time, or if the useful time of some rank is not known. Without
+/// `baseline` the scalabilities and the global efficiency are absent.
 [[nodiscard]] std::optional<Pop> pop(const results::PointData& point,
                                      const breakdown::BreakdownResult& breakdown,
                                      const std::optional<UsefulWork>& baseline);

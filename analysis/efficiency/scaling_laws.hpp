@@ -23,12 +23,14 @@ struct ScalingPoint {
 };
 
 /// Returns Karp and Flatt's experimentally determined serial fraction (CACM 33(5), 1990):
-/// (1/speedup - 1/p) / (1 - 1/p). It grows with p if the parallel overhead does. Absent for p <= 1.
+/// (1/speedup - 1/p) / (1 - 1/p). It grows with p if the parallel overhead does. Absent for p <= 1
+/// or speedup <= 0.
 [[nodiscard]] std::optional<statistics::Located> karp_flatt(const ScalingPoint& point);
 
 /// Fits the serial fraction f of Amdahl's law, speedup = p / (1 + f (p - 1)), by least squares.
 /// Absent with fewer than three points with more ranks than the baseline, since the interval would
-/// not be reliable; also if f is above 1 or its interval is at least 1 wide.
+/// not be reliable. Also absent if the points do not determine f, if f is above 1, or if its
+/// interval is at least 1 wide.
 [[nodiscard]] std::optional<statistics::Located> amdahl(std::span<const ScalingPoint> points);
 
 /// Fits the serial fraction f of Gustafson's law for weak scaling, speedup = p - f (p - 1), by
@@ -39,7 +41,9 @@ struct ScalingPoint {
 struct Usl {
   statistics::Located contention;  ///< the coefficient a
   statistics::Located coherency;   ///< the coefficient b
-  std::optional<double> peak{};    ///< p of the largest speed-up, sqrt((1 - a) / b), if any
+  /// The p of the largest speed-up, sqrt((1 - a) / b). Absent if b may be 0, if a is 1 or more, or
+  /// if the whole interval of a lies below 0.
+  std::optional<double> peak{};
 };
 /// Fits the universal scalability law by least squares. Absent with fewer than five points with
 /// more ranks than the baseline, or if the points do not determine the coefficients.

@@ -71,8 +71,8 @@ double reference(const std::vector<double>& times, std::size_t at) {
   return statistics::median(times).value_or(0);
 }
 
-/// The ratios of each peer's GEMM time to its reference(), for the steps in which all peers have a
-/// time.
+/// The ratios of each peer's GEMM time (divided by its unit) to its reference(). They are for the
+/// steps that count (see breakdown::step_counts) and in which all peers have a time.
 struct Ratios {
   std::vector<std::uint32_t> step;           ///< number among all steps of the point
   std::vector<std::vector<double>> of_peer;  ///< [peer][step]

@@ -16,9 +16,9 @@
 #include "statistics/robust.hpp"
 
 /// Evaluates the rows of a micro-benchmark's point. For each row it computes the rates, and
-/// compares them with the best rates of the run and with the peaks of GPU datasheets, which are
-/// listed here. From all rows together it finds the speed of pairs of ranks, the slow pairs, and
-/// the overlap of GEMMs with collectives.
+/// compares them with the best rates of the run and with the peaks of GPU datasheets, which
+/// row_report.cpp lists. From all rows together it finds the speed of pairs of ranks, the slow
+/// pairs, and the overlap of GEMMs with collectives.
 namespace isoscale::analysis::microbench {
 
 /// The peak rates in a GPU's datasheet. Unknown rates are absent.
@@ -128,14 +128,14 @@ struct OverlapReport {
   std::optional<double> bytes, m, n, k;
   std::optional<double> gemm, communication;  ///< time alone
   std::optional<double> together;             ///< until both have ended
-  /// The time of each part during the overlap divided by its time alone, 1.0 = no slowdown. Absent
-  /// if there is no row with its time during the overlap ("gemm together", "collective together").
-  /// Both times come from traced repetitions.
+  /// The time of each part during the overlap divided by its time alone, 1.0 = no slowdown. Both
+  /// times come from traced repetitions ("gemm together" and "gemm traced", for example). Absent if
+  /// one of the two is missing or comes from fewer than 6 repetitions.
   std::optional<double> gemm_slowdown, communication_slowdown;
   /// The share of the shorter part that is hidden: (gemm + communication - together) / min(gemm,
   /// communication). It is 1 if all of this part is hidden, 0 if none is, and negative if both
   /// parts together take longer than one after the other. The 95% interval combines the intervals
-  /// of the three medians in quadrature.
+  /// of the three medians in quadrature. Absent if one of the three times is not known.
   std::optional<statistics::Located> hidden;
   /// True if the interval of `hidden` is at most as wide as 1, the range of a share. Reports show
   /// wider intervals too, but draw no conclusion from them.

@@ -11,7 +11,8 @@
 
 namespace isoscale::analysis::predict {
 
-/// The predicted time of one collective, not in place, of the workload `collectives`.
+/// The predicted time of one collective of the workload `collectives`, with separate buffers for
+/// input and output.
 struct CollectiveTime {
   int ranks = 0, nodes = 0;  ///< of the whole mesh
   int members = 0;           ///< ranks of the group
@@ -21,7 +22,7 @@ struct CollectiveTime {
   int root = -1;                           ///< index of the root in the group; -1 = no root
   double bytes = 0, count = 0;             ///< size of the message as nccl-tests counts it
   double seconds = 0;                      ///< time of the slowest group
-  std::optional<double> algbw{}, busbw{};  ///< bytes/s; absent for barriers
+  std::optional<double> algbw{}, busbw{};  ///< bytes/s; absent for barriers, and if the time is 0
   /// `algorithm` is "" if the library has no choice; `protocol` then too, and if switches reduce.
   std::string algorithm{}, protocol{};
 };

@@ -182,7 +182,7 @@ class Against {
 };
 
 /// Returns the measurement that would narrow the interval of the largest rank count most, since
-/// that interval is the widest; absent if none narrows it by at least 2%.
+/// that interval is the widest. Absent if none narrows it by at least 2%, and for a data sheet.
 std::optional<NextMeasurement> next_of(const Question& question, const ForecastCurve& curve) {
   if (!question.fit || question.run == nullptr) return std::nullopt;
   const auto found = std::find_if(curve.points.rbegin(), curve.points.rend(),

@@ -88,7 +88,8 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 
 /// Returns a sentence that asks the user to write a model file and lists its keys, because the
 /// commands for the question's run would fail without it. Returns "" if the file is not needed: for
-/// a data sheet, a built-in model, a model that --model names, and a run with the file.
+/// a data sheet, a workload without a model, a built-in model, a model that --model names, and a
+/// run whose command line names the file.
 [[nodiscard]] std::string model_to_write(const Question& question);
 
 /// Returns the standard deviation of all sources of `uncertainty` together, relative to the value.

@@ -126,8 +126,8 @@ efficiency::Waterfall lost_time(const efficiency::StepLoss& of_point,
   return result;
 }
 
-/// Returns the most expensive cause. The time that the model does not explain is not a property of
-/// the machine, so it is never named.
+/// Returns the most expensive cause; "" if none costs more than a thousandth of the step. The time
+/// that the model does not explain is not a property of the machine, so it is never named.
 std::string limit_of(const efficiency::Waterfall& waterfall) {
   std::string limit;
   double most = least_limit * waterfall.measured;

@@ -118,10 +118,11 @@ MeasuredPoint measured_point(const results::RunData& run, const PointData& point
           .simulated = estimate.seconds()};
 }
 
-/// Returns the relative uncertainty that remains because the run does not determine two laws: how
+/// Returns the relative uncertainty that remains if the run does not determine two laws: how
 /// latency grows with the size of a group, and how a message moves (in parts or as a whole). For
-/// each it simulates the step under both possible laws and takes half of the difference between the
-/// logarithms of the two times.
+/// each law that is open, it simulates the step under two extreme laws and takes half of the
+/// difference between the logarithms of the two times. Returns 0 for a forecast with no more ranks
+/// than were measured.
 double law_spread(const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast) {
   const auto& curves = machine.measured.communication;
   if (curves.empty() || fit.workload.empty() || forecast.ranks <= fit.most_ranks) return 0;

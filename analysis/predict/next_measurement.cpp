@@ -48,8 +48,8 @@ TimedCommunication doubled(const simulate::GroupFamily& family) {
 }
 
 /// Returns the machine as if each collective had also been measured on groups of twice the size.
-/// With three or more measured group sizes, the law by which its time grows with the group's size
-/// counts as known (see GrowthLaw).
+/// With three or more group sizes, the added one included, the law by which its time grows with the
+/// group's size counts as known (see GrowthLaw).
 simulate::Machine with_larger_groups(const simulate::Machine& machine) {
   constexpr std::size_t telling = 3;
   simulate::Machine result = machine;
@@ -146,8 +146,8 @@ std::string set_arguments(const workloads::Workload& workload, const Options& op
   return text;
 }
 
-/// Returns the options with which `isoscale run` repeats the measurement of `point`, without the
-/// options for ranks and workload.
+/// Returns the options with which `isoscale run` repeats the measurement of `point`, without those
+/// that command() adds: workload, device, dtype and ranks.
 std::string settings_of(const results::RunData& run, const PointData& point) {
   const workloads::Workload& workload = workloads::find_workload(point.workload);
   std::string text;

@@ -74,7 +74,7 @@ struct Forecast {
   double simulated = 0;        ///< seconds of the simulated step without noise
   double delay = 0;            ///< seconds that noise and slow ranks add to `simulated`
   StepMemory memory{};         ///< largest over ranks
-  std::optional<bool> fits{};  ///< whether it fits on the device; absent if the capacity is unknown
+  std::optional<bool> fits{};  ///< true if it fits on the device; absent if the capacity is unknown
   bool extrapolated = false;   ///< more than 32 times the largest measured rank count
   std::optional<double> mfu{};
   std::optional<breakdown::Breakdown> breakdown{};
@@ -126,8 +126,8 @@ struct Prediction {
   std::vector<ForecastCurve> what_if{};
   std::vector<std::string> limits{};  ///< limit_sentences() of `base`
   std::optional<NextMeasurement> next{};
-  std::vector<Candidate> best{};  ///< found by a search, best first
-  int searched = 0;               ///< number of candidates examined
+  std::vector<Candidate> best{};  ///< found by the search on the most ranks, best first
+  int searched = 0;               ///< number of candidates that this search examined
   std::string command{};          ///< the command that measures the best candidate
   /// The samples and the tokens of a step under strong scaling; absent if the workload's steps have
   /// none.

@@ -183,7 +183,7 @@ render::DocumentTable lost_time_of(const ForecastCurve& curve,
 }
 
 /// Returns a table that compares a curve on a changed machine with the curve on the machine as it
-/// is: first throughput per rank, MFU and step time, then other values.
+/// is: throughput per rank, MFU, step time and, unless it has no meaning, efficiency.
 render::DocumentTable what_if_table(const Prediction& prediction, const ForecastCurve& changed) {
   render::DocumentTable result;
   const ForecastCurve& base = prediction.base;

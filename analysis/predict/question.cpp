@@ -167,6 +167,7 @@ void apply_command(const PredictCommand& command, Question& question) {
 /// Sets the batch that the model's source publishes, or 1024 samples if it publishes none, unless
 /// the user's settings determine the batch. Small default batches cannot be divided among the ranks
 /// of a large machine. Under weak scaling nothing is set, since the batch follows from the ranks.
+/// Nothing is set either if the workload has no batch, or if the command has no model.
 void assume_batch(const PredictCommand& command, Question& question) {
   constexpr int usual_batch = 1024;
   const bool known = std::ranges::any_of(question.workload->options,

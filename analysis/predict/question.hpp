@@ -103,15 +103,16 @@ struct Question {
                                    std::span<const results::RunData> launches);
 /// Returns a question about a machine that is known by its data sheet. By default the work is a
 /// whole training step, with elementwise ops, the vocabulary and Adam as the optimizer. Throws
-/// base::UsageError if no model is given, and for unknown settings.
+/// base::UsageError for a workload without steps, if no model is given to a workload that needs
+/// one, and for unknown settings.
 [[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    const simulate::Machine& sheet);
 
 /// Replaces the question's values for communication between nodes by those of the machine `other`;
 /// `name` is the name of its file. If both machines are data sheets, the question keeps its
-/// communication library (algorithms and protocols). The prediction's interval becomes wider: by
-/// the usual error of a data sheet, or by the deviation between launches if `other` is a run.
-/// Throws base::UsageError if `other` has no such values.
+/// communication library (algorithms and protocols), but CollNet is used exactly if `other` has it.
+/// The prediction's interval becomes wider: by the usual error of a data sheet, or by the deviation
+/// between launches if `other` is a run. Throws base::UsageError if `other` has no such values.
 void use_network(const simulate::Machine& other, const std::string& name, Question& question);
 
 /// Returns the workload's request for this rank count on the question's mesh. Throws

@@ -132,7 +132,7 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
 /// Returns the calibration of a run as measured times of a machine. It contains, for each element
 /// type, the multiplications with cold caches, or all if none had cold caches; the library's own
 /// collectives, with the element type `dtype` if it was measured; and messages in pairs or in a
-/// ring of as many ranks, whichever has more sizes.
+/// ring of as many ranks: a curve without labels if there is one, then the one with more sizes.
 simulate::Measured calibrated(const results::RunData& run,
                               const results::CalibrationData& calibration,
                               const std::string& dtype) {
@@ -192,7 +192,7 @@ void add_traced(simulate::Measured& measured, TracedOps traced) {
 }
 
 /// Returns the slowdowns of GEMMs and of communication by each other that the workload `overlap`
-/// measured, as medians over all pairs of ops; 1 if it did not run.
+/// measured, as medians over all pairs of ops, but at least 1; 1 if it did not run.
 simulate::Overlap overlap_of_rows(const RunData& run) {
   std::vector<double> compute, communication;
   for (const PointData& point : run.points) {

@@ -15,10 +15,10 @@
 namespace isoscale::analysis::predict {
 
 /// Returns the machine that a run measured. Its calibration gives GEMM rates by shape and
-/// communication times by size. Its traced steps give the times of ops, the gap between ops, the
-/// slowdown of compute and communication by each other, and the variation of times. Throws
-/// base::UsageError, whose message says how to calibrate, if the run has no calibration, or none of
-/// communication.
+/// communication times by size. Its traced steps give the times of ops, the gap between ops, and
+/// the variation of times. The slowdown of compute and communication by each other is from the
+/// workload `overlap` if the run has it, else from the traced steps. Throws base::UsageError, whose
+/// message says how to calibrate, if the run has no calibration, or none of communication.
 [[nodiscard]] simulate::Machine run_machine(const results::RunData& run);
 
 // The declarations below are parts of run_machine(): the times of ops and collectives in steps
@@ -29,11 +29,12 @@ struct TracedOps {
   std::vector<simulate::TimedGemm> gemms{};
   std::vector<simulate::TimedLocal> locals{};
   /// The seconds by which an op begins later than it could: later than the end of the previous op
-  /// on its stream and of all ops that it waits for. It is the mean over the ops of a step, then
-  /// the median over steps and ranks. Absent if there are no traces.
+  /// on its stream and of all ops that it waits for, or than the end of the previous op of any
+  /// stream if all streams ran as one. It is the mean over the ops of a step, then the median over
+  /// steps and ranks. Absent if there are no traces.
   std::optional<double> gap{};
-  /// The factor by which communication of the same rank at the same time slows down other ops; 1 if
-  /// no op overlapped with communication.
+  /// The factor, from 1 to 10, by which communication of the same rank at the same time slows down
+  /// other ops; 1 if no op overlapped with communication.
   double compute_slowdown = 1;
   double op_noise = 0;  ///< relative standard deviation of the time of one op from step to step
 };
@@ -57,10 +58,10 @@ struct TracedOps {
 /// because a calibration repeats calls back to back on their own buffers, while in a step the data
 /// has just been computed, and compute or idle time lies between calls.
 struct CommunicationInSteps {
-  /// The factor for each kind of collective, from calls that hardly overlap with the rank's own
-  /// compute. Absent for a kind without such calls.
+  /// The factor, from 0.1 to 10, for each kind of collective, from calls that hardly overlap with
+  /// the rank's own compute. A kind without such calls is left out.
   std::map<program::OpKind, double> apart{};
-  /// The additional factor for calls that overlap with the rank's own compute; at least 1.
+  /// The additional factor, from 1 to 10, for calls that overlap with the rank's own compute.
   double slowdown = 1;
 };
 
@@ -102,7 +103,7 @@ inline constexpr double assumed_launch_deviation = 0.02;
 [[nodiscard]] double launch_deviation(std::span<const results::RunData> runs);
 
 /// Returns the relative standard deviation of untraced step times, estimated from their median
-/// absolute deviation.
+/// absolute deviation; 0 if there are no such times.
 [[nodiscard]] double step_deviation(const results::PointData& point);
 /// Returns the median seconds of the untraced steps; 0 if there are none.
 [[nodiscard]] double median_step(const results::PointData& point);
@@ -141,7 +142,7 @@ struct FitParts {
   /// ModelFit::known.fit times the root of the number of doublings, which counts as at least 1.
   double steps = 0;
   /// `drift` is ModelFit::drift times the number of doublings. `law` is the part that comes from
-  /// not knowing how the time of communication grows with the size of groups.
+  /// not knowing how the time of communication grows with the size of groups, or how messages move.
   double drift = 0, law = 0;
 };
 [[nodiscard]] FitParts fit_parts(const ModelFit& fit, const simulate::Machine& machine,
@@ -151,9 +152,10 @@ struct FitParts {
 [[nodiscard]] Uncertainty uncertainty_with(const ModelFit& fit, const FitParts& parts);
 
 /// Returns the request from which a point was planned, but without the speeds of ranks by which a
-/// workload may divide its work unevenly. Throws base::UsageError if the point lacks information.
+/// workload may divide its work unevenly. Throws base::UsageError if the point lacks information,
+/// or if this version does not know its workload or one of its options.
 [[nodiscard]] workloads::Request request_of(const results::PointData& point);
-/// Returns the node of each rank of a point; all ranks are on node 0 if the nodes are unknown.
+/// Returns the node of each rank of a point; node 0 for a rank whose node is unknown.
 [[nodiscard]] simulate::Layout layout_of(const results::RunData& run,
                                          const results::PointData& point);
 

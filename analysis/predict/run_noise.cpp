@@ -113,8 +113,9 @@ std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& l
 }
 
 /// Returns each rank's time relative to the median of the ranks with the same program, reduced
-/// towards 1 by the part that chance explains; empty if these ranks differ no more than by chance.
-/// `variance` is that of a rank's relative time in one step.
+/// towards 1 by the part that chance explains. Empty if ranks with the same program differ no more
+/// than by chance, and if no two ranks have the same program. `variance` is that of a rank's
+/// relative time in one step.
 std::vector<double> standing_of(const results::PointData& point, const std::vector<double>& medians,
                                 double variance, std::size_t steps) {
   // Ranks differ by more than chance if the F statistic is above this value.
@@ -143,8 +144,9 @@ std::vector<double> standing_of(const results::PointData& point, const std::vect
   return factors;
 }
 
-/// Returns the relative variance of a step's compute time over that of a single op's time. It is
-/// below 1, since the independent deviations of many ops average out.
+/// Returns the relative variance of a step's compute time over that of a single op's time. It is at
+/// most 1, since the independent deviations of many ops average out, and 0 if no traced step
+/// counts.
 double share_of_ops(const results::PointData& point) {
   double sum = 0, squares = 0;
   for (const timeline::Timeline& step : point.traces) {

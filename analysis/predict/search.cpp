@@ -67,7 +67,7 @@ double slack_of(const Entry& entry, std::span<const Entry> known) {
 bool faster(const Entry& a, const Entry& b) { return a.seconds < b.seconds; }
 double bytes_of(const Entry& entry) { return entry.largest_stage.bytes; }
 
-/// Returns "tp=4,dp=2 zero=3 recompute=full": the mesh and the options that determine how much
+/// Returns "dp=2,tp=4 zero=3 recompute=full": the mesh and the options that determine how much
 /// memory a rank needs.
 std::string settings_of(const Request& request) {
   std::string text = mesh::to_string(request.mesh);
@@ -298,8 +298,8 @@ class Search {
 
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t simulated_at_once = 6;
-  /// A search ends when the sum of layer_passes() over its simulated entries exceeds this number,
-  /// because its time is roughly proportional to this sum.
+  /// Once search_keeps entries are simulated, a search ends when the sum of layer_passes() over its
+  /// simulated entries exceeds this number, because its time is roughly proportional to this sum.
   static constexpr double most_passes = 200'000;
 
   const Question& question_;

@@ -61,7 +61,8 @@ class Space {
             if (dp != question_.mesh.end() && dp->second != shape.dp) continue;
             if (shape.dp > 1 && !workload_.axes.contains(mesh::Axis::dp)) continue;
             const bool is_plain = shape.dp == 1 && !question_.mesh.contains(mesh::Axis::ep);
-            // Such a mesh shards states as the one with ep = 1 and the same ranks along dp does.
+            // With dp = 1, such a mesh shards states over the same ranks as the mesh that has them
+            // along dp and ep = 1.
             if (shards_over_ep(shape) && is_plain) continue;
             if (!mesh::violation(shape, limits_)) add_mesh(shape);
           }

@@ -233,7 +233,8 @@ void add_costs(const results::PointData& point, int ranks, StepEstimate& result)
                                      .costs = *costs};
 }
 
-/// Returns the simulated step with its breakdown and loss.
+/// Returns simulated_step(). If its spans were recorded (Detail::trace), the breakdown and the lost
+/// time by cause (StepLoss) are added.
 Simulated explained_step(const EstimateSetting& setting, const Request& request, double most_bytes,
                          double share = 1) {
   Simulated step = simulated_step(setting, request, most_bytes, share);

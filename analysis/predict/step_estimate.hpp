@@ -81,11 +81,12 @@ struct ShortSteps {
 /// pipeline stages, because the interleaved schedule needs multiples of them, and has at least four
 /// microbatches. In two turns all stages reach their largest number of microbatches in flight, and
 /// the largest number of gradients that are being sent. Absent if the step has at most three turns,
-/// and if microbatches or replicas differ: experts with unequal loads, replicas with unequal
-/// shares.
+/// if the request has no option for the batch or the microbatches, and if microbatches or replicas
+/// differ: experts with unequal loads, replicas with unequal shares.
 [[nodiscard]] std::optional<ShortSteps> short_steps(const workloads::Request& request);
 
-/// Adds `factor` times the costs `more` to `costs`.
+/// Adds `factor` times the costs `more` to `costs`. A cost that one of them lacks stays as it is,
+/// except transfers, which count as 0 where they are missing.
 void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts& costs);
 
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);

@@ -13,7 +13,9 @@ namespace isoscale::analysis::predict {
 /// A key that the parser of data sheets or software profiles reads.
 struct SheetKey {
   std::string key, meaning;
-  bool needed = false;  ///< true if the key must be present whenever its table is
+  /// True for a number or a text that must be present whenever its table is. False for tables and
+  /// lists, even for those that must be present.
+  bool needed = false;
 };
 
 /// Returns all keys of a data sheet that the parser reads, in alphabetical order.

@@ -93,8 +93,8 @@ class PointReader {
   }
 
  private:
-  /// Returns the rank's program; null if the program that is built now differs from the one that
-  /// ran.
+  /// Returns the rank's program; null if it cannot be built, or if the program that is built now
+  /// differs from the one that ran.
   [[nodiscard]] const program::RankProgram* program_of(int rank) const {
     if (std::cmp_greater_equal(rank, programs_.program_of_rank.size())) return nullptr;
     const program::RankProgram& program = programs_.of(rank);
@@ -246,7 +246,8 @@ std::optional<double> alone_time(const Samples& samples) {
   return statistics::median(samples.solo);
 }
 
-/// Returns the factor by which ops take longer while their rank communicates.
+/// Returns the factor by which ops take longer while their rank communicates, between 1 and 10; 1
+/// if it is not known.
 double slowdown_of(const Pool& pool) {
   constexpr double most = 10;
   double beside = 0, alone = 0;

@@ -132,7 +132,8 @@ std::string device_of(const results::RankFacts& facts) {
   return gpu.empty() ? text_of(facts, "device") : gpu;
 }
 
-/// Returns "hybrid tiny on 8 ranks (dp=2,tp=2,pp=2): rank 3 (node017, NVIDIA H200)".
+/// Returns "hybrid tiny on 8 (dp=2,tp=2,pp=2): rank 3 (node017, NVIDIA H200)"; without the brackets
+/// at the end if nothing is recorded about the rank.
 std::string process_name(const results::RunData& run, const PointData& point, int rank) {
   std::string text = fmt::format("{} {} on {} ({}): rank {}", point.workload, point.model,
                                  point.ranks, mesh::to_string(point.mesh), world_rank(point, rank));

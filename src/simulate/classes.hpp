@@ -66,10 +66,10 @@ struct ClassStep {
   Costs costs{};
 };
 /// Simulates steps of the classes until they take the same time, and returns one. If they still
-/// differ after a fixed number of steps, it returns the last of these, with a mean of their times.
-/// If a factor of `overlap` is not 1, ops take longer while compute and communication overlap;
-/// their times are then corrected in rounds until the step time hardly changes, in at most 12
-/// rounds.
+/// differ after a fixed number of steps, it returns the last of these, and `seconds` is the mean
+/// time of the later half of them. If a factor of `overlap` is not 1, ops take longer while compute
+/// and communication overlap; their times are then corrected in rounds until the step time hardly
+/// changes, in at most 12 rounds.
 [[nodiscard]] ClassStep play_classes(const Classes& classes, const Costs& costs,
                                      const Overlap& overlap, Record record);
 

@@ -46,8 +46,8 @@ class Coarsener {
     /// with op i of the stream. It is used only if another op waits for op i.
     std::vector<std::uint32_t> counts;
     bool is_open = false;  ///< there are ops since the last coarse op
-    /// The op whose waits for other streams the next coarse op gets; `none` = it waits for no
-    /// other.
+    /// The next coarse op gets the waits of this op for other streams; `none` = it waits for no
+    /// other stream.
     std::uint32_t waiting = none;
     /// Times of the next coarse op; `spread` is still the sum of squares.
     CoarseTime time{};

@@ -20,7 +20,7 @@ namespace isoscale::simulate {
 /// the original program, and ends with at most one communication with other ranks.
 struct CoarseTime {
   double compute = 0;        ///< compute time; multiplied by the rank's factor
-  double fixed = 0;          ///< time of copies, and of communication of a rank with itself
+  double fixed = 0;          ///< copies, memory advice, and communication of a rank with itself
   double spread = 0;         ///< root of the sum of squares of the compute ops' times
   std::int64_t meeting = 0;  ///< communication with other ranks, from the last arrival on
 };

@@ -59,7 +59,8 @@ struct AttentionKernel {
   double forward = 1, backward = 1;
 };
 
-/// The processor of one rank (such as a GPU), as its data sheet describes it.
+/// The processor of one rank (such as a GPU), as its data sheet describes it. For a machine that a
+/// run measured, only `launch` is known.
 struct Processor {
   std::vector<MatrixRate> matrix{};
   int units = 0;                        ///< multiprocessors that compute tiles; 0 = unknown
@@ -124,8 +125,9 @@ struct SwitchReduction {
   /// ranks of a node moves S (1 + 1/n) bytes for an all-reduce of S bytes. collnet: the share of
   /// the rate of large messages between nodes. The sizes in this list are S / n.
   std::vector<ReachedShare> reached{};
-  /// Seconds of an empty collective: with `multicast` those inside a node, with `collnet` those
-  /// without the levels of switches.
+  /// Seconds that a collective takes apart from its bytes. With `multicast`, they are the part
+  /// inside a node; with `collnet`, they are all but the part that the levels of switches add (see
+  /// across_latency).
   double latency = 0;
   /// multicast: seconds of one step of the tree between nodes. collnet: seconds of one level of
   /// switches, up and down.
@@ -242,8 +244,8 @@ struct Noise {
   double op = 0;    ///< standard deviation of the time of one compute op
   double rank = 0;  ///< standard deviation of a rank's compute in a step from its node's mean
   double node = 0;  ///< standard deviation of the compute of all ranks of a node together in a step
-  /// Measured deviations of a rank's compute in one step from its mean, ascending; empty = they are
-  /// normally distributed with standard deviation `rank`.
+  /// Deviations of a rank's compute in one step from its mean, ascending: measured ones, or those
+  /// of straggling_draws(). Empty = they are normally distributed with standard deviation `rank`.
   std::vector<double> draws{};
   /// Measured factors on the compute times of ranks, which are near 1 and constant over steps;
   /// empty = none.

@@ -55,8 +55,8 @@ std::span<const Moved> candidates(OpKind kind) {
 /// do not show it, returns `untold`, or the last one in candidates() if that list does not contain
 /// `untold`.
 Moved moved_in(const GroupFamily& family, Moved untold) {
-  // Bytes count as determining a time that is at least this many times that of the smallest
-  // message.
+  // Bytes determine the time of a message if it is at least this many times as long as that of the
+  // smallest message.
   constexpr double by_bytes = 4;
   const GroupFamily::Group& small = family.groups.front();
   const GroupFamily::Group& large = family.groups.back();
@@ -237,7 +237,8 @@ double contended(const TimedCommunication& curve, const GroupPlace& place, doubl
   return place.nodes > 1 ? bytes * std::max(more, 1.0) : bytes;
 }
 
-/// Returns the time of a collective from measurements of its own kind; absent if there are none.
+/// Returns the time of a collective from measurements of its own kind; absent if there are none
+/// over the same kind of link (inside a node, between nodes).
 std::optional<double> of_kind(const Measured& measured, OpKind kind, double bytes,
                               const GroupPlace& place) {
   for (const TimedCommunication& at : measured.communication) {

@@ -10,8 +10,8 @@
 #include "simulate/machine.hpp"
 
 /// Derives the times of ops, in seconds, from measured times of the same or of other ops. A time is
-/// absent if nothing comparable was measured: no op with this element type, or no group over this
-/// kind of link (inside a node, between nodes).
+/// absent if nothing comparable was measured: for a GEMM, one with its element type and mode; for
+/// communication, a group over the same kind of link (inside a node, between nodes).
 namespace isoscale::simulate {
 
 /// Returns the time of a GEMM. If its shape was measured, it is the measured time. Otherwise the
@@ -37,9 +37,10 @@ namespace isoscale::simulate {
 ///   link in the largest measured group.
 /// - The excess depends on the group's size n: its members if it is on one node, else its nodes. It
 ///   grows by one of two laws, a + b log2 n or a + b n. Between measured groups it is interpolated
-///   linearly in log2 n or in n; beyond the largest group it follows the fitted slope b. The fit is
-///   made for each message size, since the cost of one more member depends on the message through
-///   protocols and pipelining.
+///   linearly in log2 n or in n. Below the smallest group it is that of the smallest one. Beyond
+///   the largest group it follows the fitted slope b, but never decreases. The fit is made for each
+///   message size, since the cost of one more member depends on the message through protocols and
+///   pipelining.
 /// - If the measurements do not show which law holds, a + b n is used for all_gather,
 ///   reduce_scatter and all_to_all, and a + b log2 n for the rest, as for the usual algorithms.
 /// - If more groups than in the measurement share a node's ports, the bytes are multiplied by the
@@ -51,7 +52,8 @@ namespace isoscale::simulate {
                                                                 const GroupPlace& place);
 
 /// Returns the time of one message, from measured times of the op kind `exchange`: between nodes if
-/// `place` spans two nodes, otherwise inside a node.
+/// `place` spans two nodes, otherwise inside a node. If more messages than in the measurement share
+/// a node's ports, the bytes are multiplied by the ratio of the two numbers.
 [[nodiscard]] std::optional<double> measured_message_seconds(const Measured& measured, double bytes,
                                                              const GroupPlace& place);
 
@@ -62,9 +64,10 @@ void settle_laws(Measured& measured);
 
 /// Returns the seconds that a curve gives for `bytes`. Between samples it interpolates by
 /// TimedCommunication::between. Above the largest sample, further bytes are moved at the curve's
-/// bandwidth; below the smallest, time decreases at this rate, but not below the latency. If the
-/// bandwidth is unknown, time is in proportion to bytes above the largest sample, and constant
-/// below the smallest.
+/// bandwidth. Below the smallest, time decreases at this rate, but not below the latency or, if
+/// that is unknown, not faster than in proportion to bytes. If the bandwidth is unknown, time is in
+/// proportion to bytes above the largest sample, and constant below the smallest. The curve has at
+/// least one sample.
 [[nodiscard]] double curve_seconds(const TimedCommunication& curve, double bytes);
 
 // The declarations below derive the time of a collective in a group that was not measured from the
@@ -79,8 +82,8 @@ struct GroupFamily {
   };
   std::vector<Group> groups;  ///< ascending in size, one for each size
   /// For groups over several nodes: the curve of a group on one node that has as many members as
-  /// they have on each node. Null if no such group was measured, and if `groups` are on one node.
-  /// Not owned.
+  /// `place`, the argument of family_of(), has on a node. Null if no such group was measured, and
+  /// if `groups` are on one node. Not owned.
   const TimedCommunication* on_one_node = nullptr;
 };
 

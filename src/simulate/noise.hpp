@@ -33,9 +33,9 @@ namespace isoscale::simulate {
   return (static_cast<double>(mixed(key) >> 11U) + 0.5) * 0x1p-53;
 }
 
-/// Returns the constant deviation of each of `ranks` ranks. Ranks take the measured deviations in
-/// turn, so each of these is used equally often. Ranks beyond the measured ones take them in an
-/// order that depends on the seed.
+/// Returns the constant deviation of each of `ranks` ranks: a factor of Noise::standing, minus 1; 0
+/// if there are none. The first ranks take the factors in their order. Every further round of as
+/// many ranks takes each factor once, in an order that depends on the seed.
 [[nodiscard]] std::vector<double> standing_deviations(const Noise& noise, int ranks,
                                                       std::uint64_t seed = 1);
 

@@ -283,12 +283,12 @@ class Delay {
            reach * noise_.node;
   }
 
-  /// Finds how the step time responds to deviations of ranks, and stores it in `kinds_`: for each
+  /// Finds how the step time responds to deviations of ranks, and stores it in `kinds_`: for a
   /// kind, it simulates a step in which one rank is slower by a deviation that hardly any rank
-  /// exceeds, and a step in which it is slower by twice as much.
-  /// Returns the standard deviation of the step time, in nanoseconds, that comes from ranks on the
-  /// critical path other than the slowest one: in a pipeline, the stages that a microbatch passes
-  /// before and after the slowest stage.
+  /// exceeds, and a step in which it is slower by twice as much. At most 64 kinds are simulated;
+  /// the others get the response of a simulated one. Returns the standard deviation of the step
+  /// time, in nanoseconds, that comes from ranks on the critical path other than the slowest one:
+  /// in a pipeline, the stages that a microbatch passes before and after the slowest stage.
   double respond(const Moments& typical) {
     constexpr std::size_t most_kinds = 64;
     // A smaller deviation would change the step by too few nanoseconds, which are whole numbers
@@ -333,9 +333,10 @@ class Delay {
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
   }
 
-  /// Returns the expected time, in nanoseconds, of the step that is longest among all replicas.
-  /// `spread` is the part of a step's standard deviation that comes from the noise of single ops
-  /// and from ranks on the critical path other than the slowest one.
+  /// Returns the expected time, in nanoseconds, of the step that is longest among all replicas; the
+  /// time without noise if ranks wait for no kind of rank. `spread` is the part of a step's
+  /// standard deviation that comes from the noise of single ops and from ranks on the critical path
+  /// other than the slowest one.
   [[nodiscard]] double mean_of_slowest(double spread) const {
     struct Felt {  // a rank that others wait for
       std::size_t rank = 0, replica = 0;
@@ -368,8 +369,8 @@ class Delay {
         const double normal = quick_normal(mixed(++draw));
         normals += normal;
         // A step time is convex in the deviations, so it is at least that of a replica whose groups
-        // all have their mean deviation. The responses to one slow rank are less where the rank has
-        // slack as long as its deviation is small.
+        // all have their mean deviation. The response to one slow rank may be less, because the
+        // rank has slack as long as its deviation is small.
         const double time = std::max(longest[replica], usual_(mean[replica]));
         slowest = std::max(slowest, time + spread * normal);
       }

@@ -48,8 +48,8 @@ using program::OpKind;
       machine.name.empty() ? "the machine" : machine.name, what);
 }
 
-/// Returns the type under which a machine lists its rate. Both types of fp8 have one rate, listed
-/// as e4m3.
+/// Returns the type under which a machine lists the rate of `type`: both types of fp8 have one
+/// rate, listed as e4m3.
 DType rate_type(DType type) { return type == DType::e5m2 ? DType::e4m3 : type; }
 
 /// Returns the value for a kind of op, or `other` if the list has none for it.
@@ -83,7 +83,7 @@ const AttentionKernel* attention_kernel(const Machine& machine) {
                               machine.software.name));
 }
 
-/// Returns the seconds from the end of an op to the start of the next one.
+/// Returns the seconds from the end of an op to the start of the next one; 0 if they are not known.
 double launch_of(const Machine& machine) {
   return machine.processor ? machine.processor->launch : 0;
 }
@@ -262,13 +262,15 @@ class ProgramTimes {
   }
 
   /// Returns the seconds of the separate op in which the software adds the product of a GEMM to its
-  /// result; 0 if the software has no such op. `bytes` are those of reading and writing the result.
+  /// result; 0 if the software has no such op, or if nothing is known of the memory. `bytes` are
+  /// those of reading and writing the result.
   [[nodiscard]] double sum_seconds(double bytes) const {
     if (bytes == 0 || !machine_.memory || machine_.software.accumulate == 0) return 0;
     return launch_of(machine_) + memory_seconds(machine_, machine_.software.accumulate * bytes);
   }
   /// Returns the seconds of the loss if the GEMM is the projection to the vocabulary (the only
-  /// forward GEMM that is in no layer), else 0.
+  /// forward GEMM that is in no layer). Returns 0 for other GEMMs, and if Software::logit_bytes is
+  /// 0 or nothing is known of the memory.
   [[nodiscard]] double loss_seconds(const program::Place& place, const program::Gemm& gemm) const {
     const double bytes = machine_.software.logit_bytes * gemm.m * gemm.n;
     const bool is_projection = place.phase == program::Phase::forward && place.layer < 0;

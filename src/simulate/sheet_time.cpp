@@ -57,9 +57,9 @@ constexpr double post_seconds = 0.5e-6;
 
 double hops_of(double count) { return std::ceil(std::log2(std::max(1.0, count))); }
 
-/// Returns the bandwidth that a group gets from a node's ports: that of its members' own ports or,
-/// if the groups along the same axes together need more ports than the node has, its share of all
-/// ports.
+/// Returns the bandwidth that a group gets from a node's ports: that of its members' own ports, but
+/// of one port at least. If the groups along the same axes together need more ports than the node
+/// has, it is the group's share of all ports.
 double node_bandwidth(const Network& network, const GroupPlace& place) {
   const double ports = std::max(1.0, network.ports_per_rank * network.node_ranks);
   const double own = std::max(1.0, network.ports_per_rank * place.node_members);
@@ -188,7 +188,8 @@ class Estimator {
   }
 
   /// Returns the seconds with two trees, each of which carries half of the bytes up and down
-  /// (Sanders, Speck & Träff, 2009); inside a node the data passes a chain of ranks.
+  /// (Sanders, Speck & Träff, 2009); inside a node the data passes a chain of ranks. Absent for
+  /// collectives other than all-reduce, barrier, broadcast and reduce.
   [[nodiscard]] std::optional<double> tree(const Protocol& protocol) const {
     if (!goes_both_ways() && kind_ != OpKind::broadcast && kind_ != OpKind::reduce) {
       return std::nullopt;
@@ -242,7 +243,8 @@ class Estimator {
   }
 
   /// Returns the seconds of an all-gather or reduce-scatter by parallel aggregated trees (PAT, by
-  /// NCCL's tuning model). NCCL uses them only if the group has one member on each node.
+  /// NCCL's tuning model). Absent for other collectives, and if the group has several members on a
+  /// node, because NCCL then does not use these trees.
   [[nodiscard]] std::optional<double> pat(const Protocol& protocol) const {
     if ((kind_ != OpKind::all_gather && kind_ != OpKind::reduce_scatter) || here_ > 1) {
       return std::nullopt;
@@ -275,7 +277,7 @@ class Estimator {
   const Network& network_;
   OpKind kind_;
   double bytes_, members_, nodes_;
-  double here_;        ///< members on each node
+  double here_;        ///< largest number of members on one node
   double reach_;       ///< nodes from the group's first one to its last one
   double levels_ = 1;  ///< levels of switches that connect the group's nodes
   double inside_bandwidth_;

@@ -34,8 +34,8 @@ struct Options {
                                                        const Costs& costs, Options options = {});
 
 /// Returns the same programs with every op on stream 0, in program order. A rank that runs all its
-/// streams on one thread executes them in this way: no ops overlap, and each op waits only for the
-/// op before it. Ops keep their indices.
+/// streams on one thread executes them in this way: no ops overlap, and no op waits for another
+/// stream. Ops keep their indices.
 [[nodiscard]] program::OutlineSet folded(program::OutlineSet set);
 
 }  // namespace isoscale::simulate

@@ -26,10 +26,13 @@ struct Estimate {
 
 [[nodiscard]] bool all_finite(std::span<const double> samples);
 [[nodiscard]] std::optional<double> median(std::span<const double> samples);
-/// Returns the lag-1 autocorrelation; absent below 8 samples or without variance.
+/// Returns the lag-1 autocorrelation; absent below 8 samples, without variance, and if a sample is
+/// NaN or infinite.
 [[nodiscard]] std::optional<double> autocorrelation(std::span<const double> samples);
-/// Returns a number of samples per block at which the means of blocks show no correlation; 1 if the
-/// lag-1 autocorrelation of the samples themselves is within the 95% bound for independent samples.
+/// Returns a number of samples per block at which the means of blocks show no correlation, or at
+/// which fewer than 8 blocks are left, too few to show one. Returns 1 if the samples themselves
+/// show none: their lag-1 autocorrelation is not known, or not above the 95% bound for independent
+/// samples.
 [[nodiscard]] std::size_t block_length(std::span<const double> samples);
 /// Returns the means of consecutive blocks of `length` samples; the rest at the end is left out.
 [[nodiscard]] std::vector<double> block_means(std::span<const double> samples, std::size_t length);
@@ -41,9 +44,10 @@ struct Estimate {
 /// or infinite.
 [[nodiscard]] std::optional<Estimate> estimate(std::span<const double> samples,
                                                double confidence = plain_confidence);
-/// Returns (upper - lower) / 2 / median of an estimate; absent without an interval.
+/// Returns (upper - lower) / 2 / median of an estimate; absent without an interval, and if the
+/// median is not above 0.
 [[nodiscard]] std::optional<double> relative_half_width(const Estimate& estimate);
-/// Returns relative_half_width of estimate(samples, confidence).
+/// Returns relative_half_width of estimate(samples, confidence); absent if one of them is.
 [[nodiscard]] std::optional<double> relative_half_width(std::span<const double> samples,
                                                         double confidence);
 

@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-/// Computes estimates that a few outliers do not move; an undefined value is absent, never 0.
+/// Computes quantiles, centres of samples, fitted lines and bounds of errors. Most of them are
+/// hardly moved by a few outliers; the least-squares fits, weighted_line() and isotonic(), are.
 /// Samples are assumed to be independent.
 namespace isoscale::statistics {
 
@@ -25,14 +26,15 @@ struct Located {
 
 /// Returns the q-quantile of the samples (0 < q < 1), which is the sample of rank ceil(q n). Its
 /// interval runs between the two innermost samples that leave at most 2.5% of the binomial(n, q)
-/// distribution outside at each end; the bounds are absent if there are no such samples. Absent if
-/// a sample is not finite, or if n (1 - q) < 1 (for p99, below 100 samples).
+/// distribution outside at each end; the bounds are absent if there are no such samples. The
+/// quantile is absent if a sample is not finite, or if n (1 - q) < 1 (for p99, below 100 samples).
 [[nodiscard]] std::optional<Located> quantile(std::span<const double> samples, double q);
 
-/// Returns the Hodges-Lehmann estimate, which is the median of all pairs' means, with the interval
-/// that inverts Wilcoxon's signed-rank test. The interval is exact up to 50 samples, and absent if
-/// there are fewer than 6. The estimate is nearly as precise as the mean on normal noise. Absent
-/// for no samples.
+/// Returns the Hodges-Lehmann estimate, which is the median of the means of all pairs of samples (a
+/// sample with itself included), with the 95% interval that inverts Wilcoxon's signed-rank test.
+/// The interval is exact up to 50 samples, and absent if there are fewer than 6. The estimate is
+/// nearly as precise as the mean on normal noise. It is absent if there are no samples, or if one
+/// is not finite.
 [[nodiscard]] std::optional<Located> centre(std::span<const double> samples);
 
 struct Point2 {

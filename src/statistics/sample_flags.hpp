@@ -50,7 +50,8 @@ struct Trend {
 [[nodiscard]] std::optional<double> dip(std::span<const double> samples);
 
 /// Returns 1.4826 times the median absolute deviation, which is the standard deviation for normal
-/// samples (Hampel: J. Am. Stat. Assoc. 69, 1974); 0 for no samples.
+/// samples (Hampel: J. Am. Stat. Assoc. 69, 1974); 0 if there are no samples, or if one is not
+/// finite.
 [[nodiscard]] double scaled_deviation(std::span<const double> samples);
 
 /// The division of samples into two groups with the least sum of absolute deviations from their own
@@ -60,15 +61,17 @@ struct TwoGroups {
   double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations of the two groups
   double share_high = 0;                   ///< share of the samples that are in the higher group
   /// Ashman's D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) (Ashman, Bird, Zepf: Astron. J. 108, 1994)
-  /// of medians and spreads. It is infinite if the samples have only two different values.
+  /// of medians and spreads. It is infinite if both spreads are 0, as for samples with only two
+  /// different values.
   double separation = 0;
 };
 /// Returns the two groups; absent below 4 samples, for values that are not finite, and if all
 /// samples are equal.
 [[nodiscard]] std::optional<TwoGroups> two_groups(std::span<const double> samples);
 
-/// Samples further from the median than 5 scaled median absolute deviations. If there are two
-/// groups, each sample is compared with the median and the deviation of its nearer group.
+/// Samples further from the median than 5 scaled median absolute deviations. If the samples are
+/// bimodal, each one is compared with the median and the deviation of its nearer group. If that
+/// deviation is 0, no sample compared with it counts as an outlier.
 struct Outliers {
   std::size_t count = 0;
   double furthest = 0;  ///< the furthest sample divided by the median of all samples

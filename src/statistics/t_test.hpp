@@ -43,7 +43,8 @@ struct Mean {
 
 /// Returns `to` minus `from`, two independent means with variances v1, v2 and degrees of freedom
 /// f1, f2. The difference has (v1 + v2)^2 / (v1^2 / f1 + v2^2 / f2) degrees of freedom, as Welch
-/// and F. E. Satterthwaite (Biometrics Bulletin 2, 1946) give them.
+/// and F. E. Satterthwaite (Biometrics Bulletin 2, 1946) give them, or f1 + f2 if both variances
+/// are 0.
 [[nodiscard]] Mean difference(const Mean& from, const Mean& to);
 
 /// Returns exp(mean), with its variance from the slope of exp at the mean (delta method).
