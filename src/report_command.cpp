@@ -152,9 +152,10 @@ std::vector<analysis::catalog::Unreadable> read_files(
 }
 
 /// Appends the entry of each file for the index (the short list of runs that --index prints) to
-/// `into`, in the order of the files, and returns the files that cannot be read. Summary files are
-/// read on all cores. Runs without a summary file are read as a whole, summarised and freed one
-/// after the other, since HDF5 allows only one thread at a time.
+/// `into`, in the order of the files, and returns the files that cannot be read. Throws
+/// base::UsageError if none can be read. Summary files are read on all cores. Runs without a
+/// summary file are read as a whole, summarised and freed one after the other, since HDF5 allows
+/// only one thread at a time.
 std::vector<analysis::catalog::Unreadable> index_files(
     const std::vector<std::filesystem::path>& files, const analysis::ReportOptions& options,
     std::vector<analysis::catalog::IndexRun>& into) {

@@ -78,7 +78,7 @@ runner::PricedMachine priced_machine(const std::string& sheet) {
 }
 
 /// Throws base::UsageError on every rank if any rank was started with other arguments than rank 0.
-/// Otherwise ranks could wait for each other forever, or follow the arguments of rank 0.
+/// Without this check, such ranks could wait for each other forever.
 void require_one_command(const std::string& command, const comm::Communicator& world) {
   const std::string first = world.broadcast(command);
   const bool is_other = first != command;
@@ -90,9 +90,10 @@ void require_one_command(const std::string& command, const comm::Communicator& w
   if (!vote.ok) throw base::UsageError(vote.why);
 }
 
-/// Runs `work` with MPI and turns errors into exit codes. Rank 0 prints an error that all ranks
-/// have; a rank that fails alone ends the job. `work` is called with the communicator of all ranks
-/// and the supervisor.
+/// Runs `work` with MPI and returns the exit code. Rank 0 prints an error that all ranks have, and
+/// all return its exit code. A rank that fails alone prints its error and ends the job; in a job of
+/// one rank, the error is rethrown. `work` is called with the communicator of all ranks and the
+/// supervisor.
 template <class Work>
 base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Work& work) {
   // argv[0], the program's path, is left out, since it may differ between nodes.
@@ -111,7 +112,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   limit.is_over();
   supervisor.set_timeout(timeout);
   world.count_calls(supervisor.activity().calls());
-  // For errors that all ranks have: rank 0 prints the error, and all ranks finish in order.
+  // This is for errors that all ranks have: rank 0 prints the error, and all ranks end normally.
   const auto leave_together = [&](const base::Error& error) {
     limit.ends();
     if (world.rank() == 0 && speaks) base::warn(fmt::format("isoscale: {}", error.what()));

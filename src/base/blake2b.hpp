@@ -32,7 +32,7 @@ class Blake2b {
   /// the last block.
   std::array<char, block_bytes> waiting_{};
   std::size_t filled_ = 0;
-  std::uint64_t added_ = 0;  ///< bytes compressed so far, with those of a block in compression
+  std::uint64_t added_ = 0;  ///< bytes compressed so far, including a block in compression
 };
 
 }  // namespace isoscale::base

@@ -19,7 +19,7 @@ enum class ExitCode : int {
   failed = 1,
   /// Wrong usage, unusable input or a failed preflight check; nothing was measured.
   usage = 2,
-  regression = 3,  ///< `compare --gate` found a regression
+  regression = 3,  ///< `compare --gate` found a regression or, with --strict, cannot decide
   hang = 4,        ///< a hang or time-out was detected
 };
 

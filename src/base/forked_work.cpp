@@ -53,8 +53,8 @@ void take_limits(const Limits& limits) {
 }
 
 /// Discards the standard error of this process: the C library reports damaged memory before it
-/// aborts, and the caller prints its own sentence. In builds with a sanitizer nothing is discarded,
-/// so that its reports are visible.
+/// aborts, and the caller prints its own sentence. In builds with the address or thread sanitizer
+/// nothing is discarded, so that the sanitizer's reports are visible.
 void drop_errors() {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const Descriptor nowhere{open("/dev/null", O_WRONLY | O_CLOEXEC)};

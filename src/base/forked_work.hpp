@@ -21,8 +21,8 @@ namespace isoscale::base {
 
 /// The outcome of the work.
 struct Answer {
-  std::optional<std::string> text{};  ///< absent if the forked process ended without an answer
-  std::string ended{};                ///< how it ended in that case: "signal 11", "exit status 1"
+  std::optional<std::string> text{};  ///< absent if the forked process failed or exceeded a limit
+  std::string ended{};                ///< how it ended in that case, such as "signal 11"; else ""
 };
 
 /// The two ends of a pipe; both are empty if the system cannot open one.
@@ -33,7 +33,8 @@ struct Pipe {
 /// Writes all bytes to the descriptor `pipe`; returns false if that fails, as it does when the
 /// reading end has been closed.
 bool send_all(int pipe, std::string_view bytes);
-/// Waits until the process has ended and returns how it ended: "signal 11", "exit status 1".
+/// Waits until a child process has ended and returns how it ended: "signal 11", "exit status 1", or
+/// "unknown end" if the process cannot be waited for.
 [[nodiscard]] std::string end_of(pid_t process);
 
 /// Returns the number of logical CPUs that this process may run on; 1 if the system does not tell
@@ -42,17 +43,20 @@ bool send_all(int pipe, std::string_view bytes);
 
 /// The most that a forked copy of this process may use.
 struct Limits {
-  units::Bytes memory;  ///< on top of the address space that this process has in use already
+  /// The address space that the copy may use on top of what this process has in use already. This
+  /// is also the limit for the size of each file that the copy writes.
+  units::Bytes memory;
   std::chrono::seconds cpu_time;  ///< at least 1
   std::chrono::seconds wall_time;
   units::Bytes answer{std::uint64_t{1} << 16U};  ///< the copy is ended if its answer is longer
 };
 
 /// Returns `answer()`, computed by a forked copy of this process under limits. The copy writes no
-/// core file, its standard error is discarded, and its changes to memory are lost. The text is
-/// absent when the copy crashed or exceeded a limit; `ended` then says how: "signal 11", "more than
-/// 2 s of CPU time". `answer` must not throw and must not take a lock that another thread may hold.
-/// Throws base::Error if the system cannot create the process; the work is then not done at all.
+/// core file, its standard error is discarded (except in builds with the address or thread
+/// sanitizer), and its changes to memory are lost. The text is absent when the copy crashed or
+/// exceeded a limit; `ended` then says how: "signal 11", "more than 2 s of CPU time". `answer` must
+/// not throw and must not take a lock that another thread may hold. Throws base::Error if the
+/// system cannot create the process or its pipe; the work is then not done at all.
 [[nodiscard]] Answer answer_within(const Limits& limits,
                                    const std::function<std::string()>& answer);
 

@@ -123,8 +123,8 @@ std::optional<std::string_view> nearest_name(std::string_view wanted,
     // A candidate that begins with `wanted` counts as one letter away.
     const bool begins = wanted.size() >= least_beginning && candidate.starts_with(wanted);
     const std::size_t distance = begins ? 1 : edit_distance(wanted, candidate);
-    // At most two letters may differ, or a third of them if that is more, and at least one must be
-    // the same.
+    // At most two letters may differ, or a third of the longer name if that is more. At least one
+    // letter must be the same.
     const std::size_t length = std::max(wanted.size(), candidate.size());
     if (distance > std::max<std::size_t>(2, length / 3) || distance >= length) continue;
     if (best && distance >= least) continue;

@@ -20,7 +20,8 @@
 /// misspelt names, writes counts with their nouns, lists items.
 namespace isoscale::base {
 
-/// Returns the number that the whole of `text` represents; absent if `text` is not a number.
+/// Returns the number that the whole of `text` represents; absent if `text` is not a number, or if
+/// the number does not fit into the type.
 template <class Number>
 [[nodiscard]] std::optional<Number> number_in(std::string_view text) {
   Number number{};
@@ -54,8 +55,9 @@ struct Character {
 
 /// Guesses the name that `wanted` was meant to be: the candidate that differs from it by the fewest
 /// insertions, deletions, replacements and swaps of neighbouring letters, ignoring letter case; the
-/// first one if several are equally near. Absent if even the nearest has little in common with
-/// `wanted`.
+/// first one if several are equally near. A candidate that begins with `wanted` (3 letters or more)
+/// counts as one change away. Absent if even the nearest has little in common with `wanted`, or if
+/// `wanted` is empty or longer than 80 bytes.
 [[nodiscard]] std::optional<std::string_view> nearest_name(
     std::string_view wanted, std::span<const std::string_view> candidates);
 

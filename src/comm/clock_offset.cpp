@@ -68,7 +68,8 @@ constexpr int rounds = 20;  // round trips per kernel (usually per node), before
                             // measurement
 
 /// Collective: returns the number of each rank's clock. Clocks are numbered in the order in which
-/// they first appear by rank; the result is the same on all ranks.
+/// they first appear by rank; a rank with an empty `identity` has a clock of its own. The result is
+/// the same on all ranks.
 std::vector<int> clock_of_rank(const Communicator& communicator, const std::string& identity) {
   std::vector<int> clocks(static_cast<std::size_t>(communicator.size()));
   const std::vector<std::string> identities = communicator.gather(identity);

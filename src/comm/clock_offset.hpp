@@ -87,10 +87,10 @@ class ClockSync {
   const Communicator& communicator_;
   std::optional<ClockFault> fault_;
   units::Nanoseconds since_;    ///< the time when the fault began
-  std::vector<int> askers_;     ///< for each kernel but rank 0's, the rank that makes the round
+  std::vector<int> askers_;     ///< for each clock but rank 0's, the rank that makes the round
                                 ///< trips
   bool has_own_clock_ = false;  ///< this rank's clock is not rank 0's
-  Communicator kernel_;         ///< the ranks that share this clock
+  Communicator kernel_;         ///< the ranks that have the same clock as this rank
   std::vector<RoundTrip> before_;
   units::Nanoseconds reference_;
 };

@@ -24,8 +24,8 @@
 #include "units/quantity.hpp"
 
 /// Starts and ends MPI in this process, turns its error codes into exceptions, provides the clock
-/// for all measured times, and wraps communicators, over which ranks gather data, agree and tell
-/// each other of errors.
+/// for all times that hosts measure, and wraps communicators, over which ranks gather data, agree
+/// and tell each other of errors.
 namespace isoscale::comm {
 
 class MpiError : public base::Error {
@@ -35,6 +35,7 @@ class MpiError : public base::Error {
 
 /// Throws MpiError with MPI's own message unless `code` is MPI_SUCCESS. The return codes of MPI
 /// calls are passed to this function or, where no exception may be thrown, to warn_unless_ok().
+/// They are ignored only where a failure does not matter.
 void check(int code, std::source_location where = std::source_location::current());
 /// Writes the message that check() would throw to standard error. It is for destructors and other
 /// code whose caller cannot catch an exception.
@@ -52,7 +53,8 @@ class Environment {
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
-  /// Ends every process of the job. A rank that has failed while its peers wait for it calls this.
+  /// Ends every process of the job. It is called by a rank that has failed while its peers wait for
+  /// it, and if the job hangs.
   [[noreturn]] static void abort_job(int exit_code) noexcept;
   [[nodiscard]] static std::string library_version();  ///< first line, "Open MPI v4.1.4, ..."
 };
@@ -60,7 +62,7 @@ class Environment {
 /// True if several threads of a process may call MPI at once (MPI_THREAD_MULTIPLE).
 [[nodiscard]] bool threads_may_talk();
 
-/// Returns the current time of the steady clock, which is the source of all measured times.
+/// Returns the current time of the steady clock, with which the host measures all times.
 [[nodiscard]] units::Nanoseconds now();
 
 struct CommunicatorTraits {
@@ -76,9 +78,9 @@ struct CallCount {
                                          ///< count_other() reports
 };
 
-/// The size of the largest message in bytes. Larger data is sent in blocks, since MPI counts are
-/// int, and since blocks bound the memory that a slow receiver needs for messages that have
-/// arrived.
+/// The size in bytes of the largest message that broadcast(), all_max() and gather() send. Larger
+/// data is sent in blocks, since MPI counts are int, and since blocks bound the memory that a slow
+/// receiver needs for messages that have arrived.
 inline constexpr std::size_t block_bytes = std::size_t{64} << 20;
 
 /// Returns `data` cut into consecutive blocks of at most block_bytes; no blocks if `data` is empty.
@@ -113,10 +115,11 @@ class Communicator {
   /// numbered in the order of their keys. A rank with a colour < 0 gets an empty communicator.
   [[nodiscard]] Communicator split(int colour, int key) const;
   [[nodiscard]] Communicator duplicate() const;
-  /// Returns the communicator of the ranks on this rank's node, which share memory.
+  /// Collective: returns the communicator of those ranks of this one that are on this rank's node,
+  /// where they share memory.
   [[nodiscard]] Communicator split_node() const;
-  /// Counts collective calls in `calls` from now on, including calls on communicators made from
-  /// this one.
+  /// Counts collective calls in `calls` from now on, including calls on communicators that are made
+  /// from this one later.
   void count_calls(std::shared_ptr<CallCount> calls) { calls_ = std::move(calls); }
   /// Counts a collective that another library has completed among these ranks.
   void count_other() const {
@@ -187,7 +190,7 @@ struct Vote {
 [[nodiscard]] Vote all_ok(const Communicator& communicator, std::string_view problem);
 
 /// Returns a sentence that describes an error. For std::bad_alloc, which has no details, the
-/// sentence says how much memory this process holds and how much is free.
+/// sentence says how much memory this process holds and how much is free on its node.
 [[nodiscard]] std::string problem_of(const std::exception& error);
 
 /// Calls `work` and returns a description of the exception that it throws; "" if it throws none.
@@ -201,8 +204,8 @@ template <class Work>
   return "";
 }
 
-/// Runs `work` on rank 0. If it throws an error with the exit code `usage`, every rank throws
-/// base::UsageError; for any other error, every rank throws base::AgreedError.
+/// Collective: runs `work` on rank 0. If it throws an error with the exit code `usage`, every rank
+/// throws base::UsageError; for any other error, every rank throws base::AgreedError.
 template <class Work>
 void on_root(const Communicator& world, const Work& work) {
   std::string problem;

@@ -42,7 +42,8 @@ std::string sentence(int code, const std::source_location& where) {
                      reason.empty() ? "no reason given" : reason, code);
 }
 
-/// Returns how much memory this process holds, as the part of a sentence.
+/// Returns how much memory this process holds, as a part of a sentence; "what it holds" if the
+/// system does not tell it.
 std::string held() {
   std::istringstream pages{machine::read_file("/proc/self/statm").value_or("")};
   std::uint64_t whole = 0, resident = 0;

@@ -35,7 +35,8 @@ class MessageQueue {
   /// Sends a message without waiting, for receivers that may no longer run. The object keeps the
   /// message until MPI has completed the send. Only one thread may call post().
   void post(int to, int tag, std::span<const std::byte> bytes);
-  /// Returns the oldest message with the tag, if there is one; does not wait.
+  /// Returns a message with the tag, if one has arrived; does not wait. The messages of one sender
+  /// are returned in their order.
   [[nodiscard]] std::optional<Message> take(int tag) const;
   /// Returns the rank of a member in MPI_COMM_WORLD.
   [[nodiscard]] int world_rank(int member) const { return own_.world_rank(member); }

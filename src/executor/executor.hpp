@@ -25,9 +25,8 @@
 /// Executor.
 namespace isoscale::executor {
 
-/// Tells if a play (one execution of a section of a program) records the start and the end of every
-/// op, called a span. This costs a little time. Otherwise a play records only its own start and
-/// end.
+/// Tells if a play (see Play) records a span, the start and the end, of every op. This costs a
+/// little time. Otherwise a play records only its own start and end.
 enum class Trace : std::uint8_t { off, on };
 
 /// Tells if the time of a play includes the time that the host needs to launch the first ops on the
@@ -94,9 +93,9 @@ struct SessionFacts {
   std::string folded_reason;  ///< the reason for merging; "" if streams are not merged
   int blas_threads = 0;  ///< number of threads of a BLAS call on the host; 0: unknown, or a GPU
   units::Bytes memory;   ///< allocated memory, including workspace
-  units::Bytes host_memory{0};                ///< the part of `memory` in host buffers
+  units::Bytes host_memory{0};                ///< the pinned and pageable part of `memory`
   units::Seconds communicator_creation;       ///< time to make this session's communicators
-  bool graph = false;                         ///< steps are replayed as one CUDA graph
+  bool graph = false;                         ///< steps are replayed as CUDA graphs if possible
   std::vector<GemmChoice> gemm_choices = {};  ///< the algorithms chosen for this rank's GEMM shapes
   /// Times on this rank to create each communicator and to make the first call on it, in which NCCL
   /// connects the ranks.
@@ -113,7 +112,7 @@ struct Whereabouts {
   std::vector<std::uint32_t> begun{};
   /// For each lane, the index of an op that is known not to have begun yet; the number of ops of
   /// the section if no such op is known. The lane's ops between `begun` and `next` may have begun.
-  /// If `next` is empty and `begun` is not, no op after `begun` is known to have begun.
+  /// If `next` is empty and `begun` is not, the lane's ops after `begun` have not begun.
   std::vector<std::uint32_t> next{};
 
   static constexpr std::uint32_t no_op = UINT32_MAX;
@@ -154,8 +153,9 @@ class Session {
   virtual void read(const program::Slice& slice, std::span<std::byte> into) = 0;
   virtual void write(const program::Slice& slice, std::span<const std::byte> from) = 0;
   [[nodiscard]] virtual const SessionFacts& facts() const = 0;
-  /// Gives up a session in which other ranks may be stuck; it cannot play again. Its communicators
-  /// and memory are not freed, since messages in flight may use them.
+  /// Gives up a session in which other ranks may be stuck; it cannot play again. When it is
+  /// destroyed, its memory is not freed, since messages in flight may use it, and its communicators
+  /// are dropped (host) or aborted (cuda).
   virtual void abandon() noexcept = 0;
 
   /// Returns the session's progress; nullopt if the executor does not report it. Any thread may
@@ -185,7 +185,8 @@ using SessionPtr = std::unique_ptr<Session, EndSession>;
 /// what is free for others.
 enum class MemoryPool : std::uint8_t {
   rank,  ///< only the rank itself: the pool is the memory of a GPU
-  node,  ///< all ranks of its node: the pool is the memory of the node
+  node,  ///< all ranks of its node: the pool is the memory of the node or, if ranks share GPUs, of
+         ///< the rank's GPU
 };
 
 /// The properties of a device.
@@ -195,7 +196,7 @@ struct Description {
   std::vector<program::Precision> precisions;
   std::optional<units::Bytes> memory_free;  ///< free memory of the pool; absent: unknown
   MemoryPool memory_pool = MemoryPool::rank;
-  int cores = 0;                            ///< number of CPU cores that this rank can use
+  int cores = 0;                            ///< logical CPUs (host) or cores (cuda) of this rank
   std::optional<int> compute_capability{};  ///< 90 = 9.0; absent: unknown or no GPU
   bool shared_device = false;               ///< some ranks share a GPU, so times have no meaning
   /// The reason why the device cannot play programs that communicate by Transport::symmetric, as

@@ -26,11 +26,12 @@ struct CudaOptions {
   /// Limit on the creation of one communicator; 0: no limit.
   units::Seconds communicator_timeout{120};
   /// The time that a GPU stream is assumed to need for a mark, a write to host memory that shows
-  /// that an op has started. So many ops are marked that marks take at most 0.5% of the least time
-  /// that the stream's ops need (choose_marks() in cuda/stream_words.hpp). 0: every op is marked.
-  /// Absent: no op is marked.
+  /// that an op has started. Only so many ops are marked that the marks of a stream take at most
+  /// 0.5% of the least time that its ops need (choose_marks() in cuda/stream_words.hpp). 0: every
+  /// op is marked. Absent: no op is marked.
   std::optional<units::Seconds> mark_cost{1e-6};
-  /// GEMM algorithms of an earlier run, used for their shapes instead of timing all candidates.
+  /// GEMM algorithms of an earlier run. Each is used for the shape for which it was chosen, and no
+  /// candidates are timed for this shape.
   std::vector<GemmChoice> known_algorithms;
 };
 

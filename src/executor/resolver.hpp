@@ -131,8 +131,8 @@ struct CollectiveData {
   bool is_root = false;
   program::DType type = program::DType::u8;
   std::size_t element = 1;       ///< bytes per element
-  std::byte* send = nullptr;     ///< null if this rank sends nothing
-  std::byte* receive = nullptr;  ///< null if this rank receives nothing
+  std::byte* send = nullptr;     ///< null if the op has no buffer to send
+  std::byte* receive = nullptr;  ///< null if the op has no buffer to receive
   /// A number of elements: for all_reduce, reduce and broadcast all elements of the data, for other
   /// kinds the elements of one member's part. It is 0 for a barrier and for an all_to_all with
   /// unequal parts.

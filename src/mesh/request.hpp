@@ -59,8 +59,8 @@ struct Allowed {
 /// Completes the request for `ranks` ranks: if dp is not named, it takes the ranks that are left;
 /// other axes that are not named get extent 1. Throws MeshError if the product of the extents is
 /// not `ranks`, if an axis is not allowed, or if an extent breaks one of `limits`. The message
-/// gives the numbers and the nearest mesh that works (fewest axes changed, then smallest total
-/// change in log2 of the extents).
+/// gives the numbers and, if there is one, the nearest mesh that works (fewest axes changed, then
+/// smallest total change in log2 of the extents). Throws base::UsageError if `ranks` is below 1.
 [[nodiscard]] Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits,
                             const Allowed& allowed = {});
 

@@ -34,17 +34,19 @@ struct CheckedSection {
 /// reach.
 [[nodiscard]] bool has_checksum(const Buffer& buffer);
 
-/// Appends a copy of the step that takes a checksum of each output right after its op, before any
-/// other op may overwrite it. Outputs in buffers without has_checksum() are left out. If `flipping`
-/// names a rank, that rank gets a program of its own in which bits can be flipped. The buffer
-/// Sums::flips of that program must be written before the section is run; zeros flip nothing.
+/// Appends a copy of the step that takes the checksums of each output right after its op, before
+/// any other op may overwrite it. Outputs in buffers of which no checksum can be taken are left
+/// out. If `flipping` names a rank, that rank gets a program of its own in which bits can be
+/// flipped. The buffer Sums::flips of that program must be written before the section is run; zeros
+/// flip nothing.
 [[nodiscard]] CheckedSection add_checked_step(ProgramSet& set,
                                               std::optional<int> flipping = std::nullopt);
 
-/// Appends a section that takes the checksum of each buffer of weights that has_checksum() accepts.
+/// Appends a section that takes the checksums of each buffer of weights for which has_checksum() is
+/// true. A buffer of more than 2^30 elements has several checksums.
 [[nodiscard]] CheckedSection add_weight_check(ProgramSet& set);
 
-/// The sections that save and restore the buffers that a step changes and the next step reads.
+/// The sections that save and restore the buffers that a step changes and the next step may read.
 struct Replay {
   Section save = Section::step, restore = Section::step;
 };
@@ -64,8 +66,8 @@ enum class AddedSections : std::uint8_t {
                                                                  const mesh::Shape& mesh);
 
 /// Returns the step's ops that do not communicate, in the same order on the same streams. An op
-/// that waited for communication waits instead for the ops that had to finish before that
-/// communication could begin.
+/// that waited for communication waits instead for the ops of this rank that had to finish before
+/// that communication could begin.
 [[nodiscard]] Program without_communication(const Program& step);
 
 /// Appends without_communication() of the first step to every program and returns its section. It

@@ -130,8 +130,8 @@ void check_matching(const OutlineSet& set) {
   }
 }
 
-/// The uneven all_to_alls of a program, in program order, for each communicator; its axes and its
-/// stream identify a communicator.
+/// The uneven all_to_alls of a program, in program order, for each communicator. The key is the
+/// axes and the stream of the collectives, which identify their communicator.
 using UnevenOps = std::map<std::pair<mesh::AxisSet, StreamId>, std::vector<const Collective*>>;
 
 UnevenOps uneven_ops(const Program& program) {

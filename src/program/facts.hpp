@@ -24,13 +24,14 @@ struct Traffic {
   /// - reduce_scatter, all_gather and all_to_all: (n-1)/n S
   /// - broadcast and reduce: (n-1)/n S, the mean over the ranks, which send different amounts
   /// - gather and scatter: (n-1)/n^2 S, also a mean
+  /// - barrier: 0
   units::Bytes sent;
 };
 
 /// The work and the resources that a program needs, derived from its ops and buffers. With several
 /// steps, work and traffic are the sums over all of them, each run once.
 struct Facts {
-  /// Floating-point operations of all steps on this rank.
+  /// Floating-point operations of the GEMMs of all steps on this rank; other ops do not count.
   units::Flops flop;
   /// Traffic of all steps, sorted by axes and kind.
   std::vector<Traffic> traffic;

@@ -25,7 +25,7 @@
 /// A policy may also have
 ///   std::int64_t work(int rank, std::uint32_t op)
 ///       must return the time of the rank's own work before it arrives at the op
-/// work() is called once for each op of each rank. A policy that has it also gets a short cut: if
+/// work() is called once for each op in each play. A policy that has it also gets a short cut: if
 /// all members of a group meet at the same op of the same program, the collectives of this group
 /// that follow without a wait for another stream are handled together. Then span() is called only
 /// for the last of them, with the start of the first. For the others, cost() is asked for one
@@ -81,7 +81,7 @@ class Matcher {
     std::uint32_t position = 0;   ///< number of ops completed in this play
     bool posted = false;          ///< true while the next op waits at its rendezvous
     std::uint32_t unmatched = 0;  ///< transfers of a posted exchange that have no partner yet
-    std::int64_t free = 0;        ///< end of its last op
+    std::int64_t free = 0;        ///< end of the lane's last op; at first, the begin of the play
     std::int64_t start = 0;       ///< arrival of the posted op
     std::int64_t latest = 0;      ///< latest arrival so far among the partners of the posted op
   };

@@ -167,9 +167,9 @@ enum class CastScale : std::uint8_t { fixed, amax };
 
 /// Casts src (rows x columns) to dst (rows x columns) and to `transposed` (columns x rows); one of
 /// the two may have no buffer. Both become factor * src in their element type (see CastScale),
-/// rounded once to nearest even; fp8 saturates at its largest finite value. With CastScale::amax, 1
-/// / factor is written to `descale`, one f32 element. The transposed copy exists because fp8 GEMMs
-/// need both operands contiguous along k.
+/// rounded once to nearest even; fp8 saturates at its largest finite value. With CastScale::amax,
+/// the inverse of the factor is written to `descale`, one f32 element. The transposed copy exists
+/// because fp8 GEMMs on Ada and Hopper GPUs need both operands contiguous along k.
 struct Cast {
   std::uint32_t rows = 1, columns = 0;
   Matrix src{}, dst{}, transposed{};
@@ -186,8 +186,9 @@ enum class FillSource : std::uint8_t { random, normal, constant };
 /// - random: an integer in -range ... range times 2^exponent, exact in bf16. With a small range and
 ///   few elements that are not 0, sums over many ranks stay exact in types of few digits.
 /// - normal, for floating-point types only: a number with random bits in its whole significand and
-///   an exponent distributed as in a normal distribution with standard deviation 2^exponent.
-///   Multiplying such numbers takes as much power as multiplying the data of a real training run.
+///   an exponent distributed as in a normal distribution with standard deviation 2^exponent, but
+///   limited so that magnitudes are 1/32 to 4 times the standard deviation. Multiplying such
+///   numbers takes as much power as multiplying the data of a real training run.
 /// - constant: `value`.
 /// Integer types take whole numbers, modulo 2^bits.
 struct Fill {
@@ -198,7 +199,8 @@ struct Fill {
   std::int32_t exponent = 0;
   double value = 0;
   std::int32_t range = 127;  ///< random: 1 ... 127
-  std::uint32_t one_in = 1;  ///< random: one in this many elements is drawn, others are 0
+  std::uint32_t one_in = 1;  ///< random: on average, one in this many elements is drawn; others
+                             ///< are 0
 };
 
 /// Returns the op that sets all elements of a slice to `value`.
@@ -213,8 +215,8 @@ enum class Optimizer : std::uint8_t { sgd, adam };
 
 /// One optimizer step on a slice, element by element, with g = gradient * gradient_scale.
 /// sgd:  w -= rate * g.
-/// adam: Kingma & Ba, arXiv 1412.6980, algorithm 1; `powers` holds (beta1^t, beta2^t), starts at
-///       (1, 1), and is multiplied by (beta1, beta2) each time the op runs.
+/// adam: Kingma & Ba, arXiv 1412.6980, algorithm 1; `powers` holds (beta1^t, beta2^t) and starts at
+///       (1, 1). In each play, the first op that uses `powers` multiplies it by (beta1, beta2).
 /// w is `master` if it has a buffer (`weight` then receives the rounded w), else `weight`.
 struct Update {
   Optimizer optimizer = Optimizer::sgd;

@@ -41,7 +41,7 @@ std::uint64_t extent(const Matrix& matrix, const Extents& extents) {
   return (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
 }
 
-/// Calls visit(matrix, extents) for each matrix of an op whose extents are known.
+/// Calls visit(matrix, extents) for each matrix that the op uses and whose extents are known.
 template <class Op, class Visit>
 void for_each_matrix(const Op& op, const Visit& visit) {
   for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {

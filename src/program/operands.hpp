@@ -94,7 +94,7 @@ struct Operand {
     return {name, member, mode, elements, extents, other, is_optional};
   }
 };
-/// Returns a copy of this row for an operand that is optional.
+/// Returns a copy of `row` that says that its operand is optional.
 template <class Op, class Member>
 constexpr Operand<Op, Member> optional(Operand<Op, Member> row) {
   row.is_optional = true;
@@ -311,9 +311,9 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
 [[nodiscard]] std::uint64_t slice_bytes(const RankProgram& program, const Slice& slice);
 
 /// Returns the bytes that an op which does not communicate reads and writes. Each row of its
-/// operand table counts once. Gaps in a strided matrix do not count, and a matrix that serves a
-/// whole batch counts once. In Rows, a source row counts as often as it is named; of advice, only
-/// prefetches count.
+/// operand table that it uses counts once. Gaps in a strided matrix do not count, and a matrix that
+/// serves a whole batch counts once. In Rows, a source row counts as often as it is named. Advice
+/// counts only if it is a prefetch.
 [[nodiscard]] std::uint64_t local_bytes(const RankProgram& program, const Payload& payload);
 
 /// A matrix that an op writes; elements between its rows are not written.

@@ -45,7 +45,8 @@ struct OutlineOp {
   std::uint64_t bytes = 0;
   mesh::AxisSet axes;  ///< axes of a collective's group, or along which an exchange communicates
   /// The reduction, element type and root of a collective, encoded as one number that must be the
-  /// same for all members; 0 = not known (an outline that was read from a file).
+  /// same for all members. 0 for other ops, and if they are not known because the outline was read
+  /// from a file.
   std::uint32_t signature = 0;
   bool uneven = false;  ///< an all_to_all with counts: members may move different sizes
   GemmShape gemm{};

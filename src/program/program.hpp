@@ -45,9 +45,11 @@ struct Observable {
 /// of a case. A run may add further steps, for example to check results.
 struct RankProgram {
   std::vector<Buffer> buffers;
-  std::array<std::uint64_t, space_count> arena_bytes{};  ///< per space
+  /// The size of each space's arena, the block of memory that holds all buffers of the space.
+  std::array<std::uint64_t, space_count> arena_bytes{};
 
-  /// Returns the bytes of pinned and pageable buffers, which are in host memory on every executor.
+  /// Returns the bytes of the pinned and the pageable arena, which are in host memory on every
+  /// executor.
   [[nodiscard]] std::uint64_t host_bytes() const {
     return arena_bytes[static_cast<std::size_t>(Space::pinned)] +
            arena_bytes[static_cast<std::size_t>(Space::pageable)];
@@ -71,7 +73,8 @@ struct RankProgram {
   }
 };
 
-/// The programs of all ranks of a point. Ranks with equal programs share one.
+/// The programs of all ranks of a point (one measured configuration). Ranks with equal programs
+/// share one.
 struct ProgramSet {
   mesh::Shape mesh;
   std::vector<RankProgram> programs;

@@ -24,8 +24,8 @@ constexpr std::size_t most_compared = 4096;
 /// per this many placements, because it must check all placed buffers each time.
 constexpr std::size_t places_between_drops = 32;
 
-/// The period for which a buffer needs its storage, in terms of the ops that must come before and
-/// after its use.
+/// The period for which a buffer needs its storage: the ops that use it, and the ops that are known
+/// to finish before its first use.
 struct Lifetime {
   BufferId buffer = no_buffer;
   std::uint64_t bytes = 0;                          ///< Arena::footprint() of its size
@@ -56,7 +56,7 @@ class Packer {
       : lives_(lifetimes), result_{.offsets = std::vector<std::uint64_t>(lifetimes.size())} {}
 
   /// Places buffers in descending order of size; among equally large buffers, the one whose last
-  /// use is latest comes first. Each buffer is compared with all others.
+  /// use is latest comes first. Each buffer is compared with all buffers placed before it.
   [[nodiscard]] Packing by_size() {
     for (const std::size_t i : ordered([&](const Lifetime& life) {
            return std::tuple{life.bytes, life.last_op};
@@ -66,9 +66,10 @@ class Packer {
     return std::move(result_);
   }
 
-  /// Places buffers in reverse order of their last use; those that never end come first. Each
-  /// buffer is compared only with placed ones that may be in use at the same time as some remaining
-  /// buffer, which is faster than by_size() but leaves more gaps.
+  /// Places buffers in reverse order of their last use; buffers that are never given back
+  /// (Lifetime::ends is false) come first. Placed buffers that can be in the way of no remaining
+  /// buffer are dropped from time to time, so that there are fewer comparisons than in by_size().
+  /// This order leaves more gaps.
   [[nodiscard]] Packing by_end() {
     const std::vector<std::size_t> order = ordered([&](const Lifetime& life) {
       return std::tuple{!life.ends, life.last_op, life.bytes};

@@ -29,7 +29,7 @@ class Arena {
 
   /// Returns a block of at least `bytes` for an op; `known` holds the ops that have finished before
   /// it. The block is cut from the tightest free stretch that the op may use. If no stretch is
-  /// large enough, the block is new storage at the end of the arena.
+  /// large enough, the arena grows, and the block is at its end.
   [[nodiscard]] Block take(std::uint64_t bytes, const Clock& known);
   /// Gives a block back; `last_users` are the ops that used it.
   void give_back(std::uint64_t offset, std::uint64_t bytes, const Clock& last_users);
@@ -65,7 +65,7 @@ class Arena {
 /// is left as it is if its arena is hardly larger than the most bytes in use at one time, or if the
 /// new places would not make it smaller. Two buffers share bytes only if every op that uses one is
 /// known to finish before any op that uses the other, so the new places add no dependency.
-/// released[i] is true if the author released buffer i.
+/// released[i] is true if the author of the program released buffer i.
 void repack(RankProgram& program, const std::vector<bool>& released);
 
 }  // namespace isoscale::program

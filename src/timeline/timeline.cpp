@@ -9,7 +9,7 @@ namespace isoscale::timeline {
 namespace {
 
 /// Adds an interval that begins no earlier than the last one of `set`, and joins the two if they
-/// touch.
+/// overlap or touch. An empty interval is not added.
 void append(IntervalSet& set, Interval next) {
   if (next.end <= next.begin) return;
   if (!set.empty() && next.begin <= set.back().end) {

@@ -21,7 +21,7 @@ struct Span {
 /// One play of a step on one rank. It begins when all streams of the rank are idle and ends when
 /// all are idle again.
 struct StepTrace {
-  int rank = 0;            ///< the rank in the point
+  int rank = 0;            ///< the rank in the point (one measured configuration)
   std::uint32_t step = 0;  ///< number among all steps of the point
   /// These times and those of the spans are at first on the rank's own clock. Once the traces of
   /// all ranks are gathered, they are on the clock of rank 0 of the point.

@@ -210,8 +210,8 @@ double rounded(double value, int digits) {
   return std::round(value * scale) / scale;
 }
 
-/// Returns `value` with `digits` significant digits, never in exponent form; trailing zeros are
-/// kept.
+/// Returns `value` with `digits` significant digits, but with all digits before the decimal point
+/// and at most 12 after it. It is never in exponent form; trailing zeros are kept.
 std::string fixed(double value, int digits) {
   return fmt::format("{:.{}f}", value, decimals_for(rounded(value, digits), digits));
 }
@@ -230,7 +230,8 @@ struct Scaled {
   std::string_view prefix;
 };
 
-/// Returns `value` with three significant digits and a decimal prefix (a power of 10^3).
+/// Returns `value` with at most three significant digits and a decimal prefix (a power of 10^3). A
+/// number that is not finite has no prefix.
 Scaled scale_by_1000(double value) {
   if (!std::isfinite(value)) return {.number = fmt::format("{}", value), .prefix = ""};
   std::size_t prefix = 0;

@@ -16,15 +16,17 @@ namespace isoscale::units {
 /// sentence for a person when the text has no meaning, is ambiguous ("64M", "64K", "64g"),
 /// negative, a fraction of a byte, or 2^63 or more.
 [[nodiscard]] Bytes parse_bytes(std::string_view text);
-/// Reads a time such as "30s", "1.5 h" or "250ms", with the unit ns, us, ms, s, m or min, or h; a
-/// bare number is seconds. Throws std::invalid_argument for any other text.
+/// Reads a time such as "30s", "1.5 h" or "250ms". The units are ns, us (also written with the
+/// micro sign), ms, s, m or min, and h; a bare number is seconds. Throws std::invalid_argument for
+/// any other text.
 [[nodiscard]] Seconds parse_seconds(std::string_view text);
 /// Reads "1%" or "0.01" as a ratio (1.0 = 100%). Throws std::invalid_argument for any other text
 /// and for a bare number over 1, which could mean either.
 [[nodiscard]] double parse_ratio(std::string_view text);
 
-/// Reads "20GFLOP/s" or "1.5 TFLOP/s" with the prefix k, M, G, T, P or none (10^3). Throws
-/// std::invalid_argument with a sentence for a person.
+/// Reads "20GFLOP/s" or "1.5 TFLOP/s". The prefix is k, M, G, T, P (powers of 10^3) or none; the
+/// unit must be given. Throws std::invalid_argument for any other text, with a sentence for a
+/// person.
 [[nodiscard]] FlopsPerSecond parse_flops_per_second(std::string_view text);
 
 [[nodiscard]] std::string format(Bytes bytes);   ///< "1.50 MiB"
@@ -35,8 +37,8 @@ namespace isoscale::units {
 /// Returns a plain count with a 10^3 prefix and a unit: format_count(12345, "tokens/s") = "12.3 k
 /// tokens/s".
 [[nodiscard]] std::string format_count(double value, std::string_view unit);
-/// Returns a value with a prefixed unit: format_prefixed(1.98e9, "Hz") = "1.98 GHz"; values below 1
-/// get no prefix.
+/// Returns a value with a prefixed unit: format_prefixed(1.98e9, "Hz") = "1.98 GHz". Values below
+/// 1000 get no prefix.
 [[nodiscard]] std::string format_prefixed(double value, std::string_view unit);
 [[nodiscard]] std::string format_percent(double ratio, int decimals = 1);  ///< 0.123 -> "12.3%"
 

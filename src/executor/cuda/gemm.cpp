@@ -46,7 +46,7 @@ Operand operand(const MatrixAt& at, std::uint64_t rows, std::uint64_t columns, c
 }
 
 /// Throws base::Error if cuBLASLt does not support the types of the problem or, for fp8, its
-/// transposes, sizes or strides.
+/// transposes, sizes or strides. The rules for fp8 are those of Ada and Hopper GPUs.
 void require_types(const GemmProblem& problem) {
   const DType a = problem.second.type, b = problem.first.type, d = problem.d.type;
   const auto refuse = [&](const char* why) {

@@ -23,7 +23,7 @@ namespace isoscale::executor::cuda {
 /// program is described as its transpose. Strides are in elements.
 struct Operand {
   program::DType type = program::DType::f32;
-  std::uint64_t rows = 0, columns = 0;  ///< of the column-major matrix
+  std::uint64_t rows = 0, columns = 0;  ///< extents of the column-major matrix
   std::uint64_t leading = 0;            ///< stride from one column to the next
   std::uint64_t batch_stride = 0;
   std::byte* data = nullptr;

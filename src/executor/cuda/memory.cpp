@@ -27,8 +27,8 @@ constexpr std::size_t page = 4096;
             : ""));
 }
 
-/// Allocates memory by calling `function`, which has the signature (void**, bytes) of CUDA's own;
-/// throws base::Error if there is not enough.
+/// Allocates memory by calling `function`, which has the signature (void**, bytes) of CUDA's own.
+/// Returns null for 0 bytes. Throws base::Error if there is not enough memory.
 template <class Allocate>
 void* allocate(units::Bytes bytes, const char* kind, const Allocate& function) {
   if (bytes.value() == 0) return nullptr;

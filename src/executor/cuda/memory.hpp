@@ -61,9 +61,9 @@ class Arenas {
   base::Handle<base::GivenBackBy<void*, std::free>> pageable_;
 };
 
-/// The storage of one rank's program, and the addresses of its slices. The symmetric arena has
-/// `behind` more bytes after the programs' buffers for the executor's own use, at the same offset
-/// on all ranks.
+/// The storage of one rank's program, and the addresses of its slices. The symmetric arena has at
+/// least `behind` more bytes after the programs' buffers for the executor's own use, at the same
+/// offset on all ranks.
 struct Memory {
   Memory(const program::ProgramSet& set, int rank, Registration registration,
          units::Bytes behind = units::Bytes{0});
@@ -90,10 +90,10 @@ inline void require_on_device(const Resolver& resolver, const program::Slice& sl
                   program::name(resolver.space(slice))));
 }
 
-/// The memory of a session that is registered with NCCL: the symmetric arena, as a window that
-/// peers can write to, with each communicator whose ops touch it, and on request the device arena,
-/// with every communicator. Registrations must be undone before the communicators are closed and
-/// before the memory is freed.
+/// The registrations of a session's memory with NCCL. The symmetric arena is registered as a
+/// window, to which peers can write, with each communicator whose ops touch the arena. The device
+/// arena is registered with every communicator, if Registration::local asks for it. Registrations
+/// must be undone before the communicators are closed and before the memory is freed.
 class Registrations {
  public:
   Registrations() = default;

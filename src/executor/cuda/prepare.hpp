@@ -37,8 +37,8 @@ struct PreparedOp {
   program::StreamId stream = 0;
   std::uint32_t done = no_event;  ///< index of the event recorded after the op, for ops of other
                                   ///< streams that wait for it; no_event: none waits
-  std::uint32_t wait_begin = 0;   ///< the op waits for wait_count events, which begin here in
-                                  ///< PreparedSection::waits
+  std::uint32_t wait_begin = 0;   ///< index in PreparedSection::waits of the first of the
+                                  ///< wait_count events for which the op waits
   std::uint8_t wait_count = 0;
   bool is_marked = false;  ///< the stream writes a mark when the op starts
 };

@@ -23,8 +23,8 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Starts the copy as one 2-D copy per matrix if possible, which requires rows that do not overlap,
-/// else as one cudaMemcpyAsync per row. Source and destination may be in memory of any kind.
+/// Starts one 2-D copy per matrix if a matrix has several rows and they do not overlap, else one
+/// cudaMemcpyAsync per row. Source and destination may be in memory of any kind.
 void copy(const StridedCopy& call, cudaStream_t stream) {
   if (call.row_bytes == 0) return;
   const bool by_matrix =

@@ -98,7 +98,8 @@ class StreamPlayer {
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
-  /// The session's destructor moves the communicators here; if null, it closes them.
+  /// The session's destructor moves the communicators here, or closes them if this is null. If the
+  /// session has failed, it aborts them.
   std::unique_ptr<Communicators>* keeper = nullptr;
   Registrations registrations;
   Puts puts;
@@ -119,9 +120,10 @@ class CudaSession final : public Session {
 
   /// Measures the time between two events on the GPU. With Launches::counted, the first event
   /// happens as soon as play() is called, since the streams are idle. With Launches::hidden, it
-  /// happens once the host has launched the first ops behind it in the stream, and all ranks with
-  /// which the section has collectives have reached it. In the first play of a section, the event
-  /// does not wait for the launches, since libraries load kernels and make connections then.
+  /// happens once the host has launched the first ops behind it in the stream (or Gate::patience is
+  /// over), and all ranks with which the section has collectives have reached it. In the first play
+  /// of a section, the event does not wait for the launches, since libraries load kernels and make
+  /// connections then.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
   /// Returns the sum of the times that ncclGroupSimulateEnd gives for the collectives, each in a
@@ -133,7 +135,8 @@ class CudaSession final : public Session {
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
   void abandon() noexcept override { failed_ = true; }
-  /// Reads the progress from the marks of the streams.
+  /// Reads the progress from the marks of the streams. Without marks, Whereabouts::begun and next
+  /// are empty.
   [[nodiscard]] std::optional<Whereabouts> whereabouts() const override;
 
  private:

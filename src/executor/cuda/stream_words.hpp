@@ -31,7 +31,8 @@ namespace isoscale::executor::cuda {
 [[nodiscard]] int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value);
 
 /// Holds a stream back until the host has launched the first ops behind the gate, so that the timed
-/// part contains no waits for launches. The stream waits for a word of pinned host memory.
+/// part contains no waits for the launches of these ops. The stream waits for a word of pinned host
+/// memory.
 ///
 /// A launch may itself wait for the stream, if the queue of launches is full or code has to be
 /// loaded. A thread of the gate therefore opens it after `patience`; was_late() then returns true.

@@ -79,8 +79,8 @@ constexpr std::uint32_t most_sends = 64;
 /// The largest number of thread blocks that write at the same time, over all messages of an
 /// exchange.
 constexpr std::uint32_t most_blocks = 64;
-/// Every message of an exchange gets as many thread blocks as the largest message has pieces of
-/// this size, within the limits above; more blocks would not be faster.
+/// Every message that an exchange sends gets as many thread blocks as the largest of them has
+/// pieces of this size, within the limits above; more blocks would not be faster.
 constexpr std::uint64_t bytes_of_block = std::uint64_t{64} << 10U;
 
 int widest_group(const mesh::Shape& mesh) {

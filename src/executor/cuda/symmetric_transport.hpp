@@ -20,13 +20,15 @@ void require_windows(const program::ProgramSet& set, const Communicators& commun
 
 /// Throws Unsupported if NCCL lacks a symmetric kernel for a collective of `set` with
 /// Transport::symmetric, or if the ranks of its group do not reach each other's memory: NCCL would
-/// silently use another kernel. Must be called after windows have been made.
+/// silently use another kernel. Also throws Unsupported if the buffers that peers access have
+/// different offsets on the ranks of a group. Must be called after windows have been made.
 void require_symmetric(const program::ProgramSet& set, const Communicators& communicators);
 
 /// The exchanges of one rank's program that use Transport::symmetric: the arguments of their
 /// kernels, and the flag that makes waiting kernels end. The kernels synchronise with those of
 /// peers through PutChannels (kernels/kernels.hpp), which lie after the programs' buffers in the
-/// symmetric arena: for each communicator that carries links, there is one for each of its ranks.
+/// symmetric arena. Each communicator that carries links has as many as the longest axis of the
+/// mesh has ranks: one for each rank with which messages may be exchanged.
 class Puts {
  public:
   Puts() = default;

@@ -111,8 +111,8 @@ struct MpiCall {
 };
 
 /// A collective that is ready to play. The copies `before` and `after` the MPI calls are for data
-/// that MPI cannot handle in place. Parts that are unequal or too large for an MPI collective are
-/// sent as `messages` instead of `calls`.
+/// that the calls cannot take from, or put to, its place in the buffers. Parts that are unequal or
+/// too large for an MPI collective are sent as `messages` instead of `calls`.
 struct CollectiveCall {
   std::optional<StridedCopy> before;
   std::vector<MpiCall> calls;

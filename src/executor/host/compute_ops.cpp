@@ -152,9 +152,9 @@ void fill(const Arguments<Fill>& call) {
   });
 }
 
-/// Fills elements of a type narrower than f32. Each value is computed in f32 or f64 and then
-/// rounded once. Random integers have at most 255 different values, so their codes are computed in
-/// advance.
+/// Fills elements of a floating type narrower than f32. Each value is computed in f32 or f64 and
+/// then rounded once. Random integers have at most 255 different values, so their codes are
+/// computed in advance.
 template <class Code>
 void fill_narrow(const Arguments<Fill>& call, const program::NarrowFormat& format) {
   const program::FillGrid grid = grid_of(call.op);

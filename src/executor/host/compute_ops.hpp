@@ -34,7 +34,8 @@ struct GemmCall {
   double alpha = 1, beta = 0;
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* d = nullptr;
-  std::optional<StridedCopy> c_to_d;  ///< copies C to D first, since BLAS adds the product to D
+  std::optional<StridedCopy> c_to_d;  ///< copies C to D first, since BLAS adds the product to D;
+                                      ///< absent if C is D or is not read
 
   void operator()(Player& player) const;
 };

@@ -30,7 +30,7 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Everything that a session consists of, except for its program.
+/// The parts of a session that are made before its sections are prepared.
 struct SessionParts {
   Communicators communicators;
   std::array<Storage, program::space_count> arenas;
@@ -146,7 +146,8 @@ units::Bytes storage_need(const program::RankProgram& program,
 }
 
 /// Collective over `point`. If the ranks of a node together need more memory than is free on the
-/// node, all ranks of this node throw base::Error. No memory has been allocated at that time.
+/// node, all ranks of this node throw base::Error. If the free memory is not known, no rank throws.
+/// The function must be called before memory is allocated.
 void require_memory(units::Bytes need, const comm::Communicator& point) {
   const comm::Communicator node = point.split_node();
   const auto available = machine::memory_available(machine::read_file);
@@ -249,8 +250,8 @@ class HostExecutor final : public Executor {
   }
   /// Returns how the threads of all ranks wait for messages. Collective, since all ranks must wait
   /// in the same way: if one rank calls a non-blocking collective and another the blocking one, MPI
-  /// takes them for two different collectives. A thread with its own core waits inside MPI
-  /// (blocking). The only thread of a rank also waits inside MPI, since MPI itself yields the core
+  /// takes them for two different collectives. A thread with its own core waits for collectives
+  /// inside MPI (blocking). The only thread of a rank does so too, since MPI itself yields the core
   /// if it knows that ranks share cores. Several threads that share cores poll, less often the
   /// longer they wait (ladder). Injected delays, which replace multiplications, are meant for ranks
   /// that share cores without MPI knowing it. Threads then sleep while they wait (asleep), so that

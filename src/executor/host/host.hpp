@@ -26,16 +26,16 @@ struct HostOptions {
   /// The number of ranks on this rank's node. They share the node's CPU quota equally, and also its
   /// cores if they are not bound to cores.
   int ranks_on_node = 1;
-  bool threads_may_talk = true;  ///< see comm::threads_may_talk(); if not, one thread plays all
+  bool threads_may_talk = true;  ///< see comm::threads_may_talk(); if false, one thread plays all
                                  ///< streams
   /// The most elements in one MPI call; tests lower it.
   std::uint64_t elements_per_call = max_elements_per_call;
 };
 
-/// Makes the executor that uses BLAS and MPI on this rank's cores. Every build has it, and it is
-/// the reference for other executors. It computes in f64 and f32, and adds integers. It fills,
-/// copies, communicates and takes checksums of elements of all types. It casts to and from f16 and
-/// bf16, in which data may be communicated, but computes in neither of them.
+/// Makes the executor that uses BLAS and MPI on this rank's cores. Every build with MPI has it, and
+/// it is the reference for other executors. It computes in f64 and f32, and adds integers. It
+/// fills, copies, sends and takes checksums of elements of all types, and reduces all types but
+/// fp8 in collectives. It casts to and from f16 and bf16, but computes in neither of them.
 [[nodiscard]] std::unique_ptr<Executor> make_host_executor(const HostOptions& options);
 
 }  // namespace isoscale::executor

@@ -57,7 +57,8 @@ void StreamThreads::begin(const PreparedSection& section, Spans spans) {
 void StreamThreads::end() {
   const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);  // no other thread changes it
   // Even after a failure, wait for all threads: none of them may use the section once the play has
-  // ended. Threads that slept through this play count as having finished the one before it.
+  // ended. If the section has one lane only, begin() did not increase the epoch, so the threads
+  // that slept on count as finished.
   for (std::size_t lane = 1; lane < workers_.size(); ++lane) {
     climb(between_lanes_, nullptr,
           [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });

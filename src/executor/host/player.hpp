@@ -25,10 +25,10 @@
 /// messages.
 namespace isoscale::executor::host {
 
-/// Tells how a thread waits for its messages. blocking: inside MPI's blocking calls, which is
-/// fastest if the thread has its own core. ladder: by polling, less often the longer the wait
-/// lasts, so that other threads can use the core. asleep: by sleeping between polls, for many ranks
-/// on one core.
+/// Tells how a thread waits for its messages. blocking: for collectives inside MPI's blocking
+/// calls, which is fastest if the thread has its own core; for other messages by polling.
+/// ladder: by polling, less often the longer the wait lasts, so that other threads can use the
+/// core. asleep: by sleeping between polls, for many ranks on one core.
 enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 
 /// Returns how long to sleep before the next poll, after a wait that has lasted `waited` so far.
@@ -78,7 +78,7 @@ void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) 
 struct Player {
   Waiting waiting = Waiting::blocking;
   const std::atomic<bool>* stopped = nullptr;  ///< true once a thread of the session has
-                                               ///< failed; null if there is only one thread
+                                               ///< failed; null: no wait is cut short
   /// The op that began last; other threads read it.
   std::atomic<std::uint32_t> begun{Whereabouts::no_op};
   units::Nanoseconds patience{};      ///< time limit of one exchange; 0 = none
@@ -115,7 +115,7 @@ class StreamThreads {
   StreamThreads& operator=(const StreamThreads&) = delete;
 
   /// begin() starts a play of the section on all lanes except lane 0, which the caller then plays
-  /// by play_lane(0). Threads sleep on if the section has no lane but this one. end() returns when
+  /// by play_lane(0). The other threads sleep on if the section has only lane 0. end() returns when
   /// all lanes have played all their ops. If a lane fails, the others stop as soon as they wait
   /// outside MPI's blocking calls; end() then throws the error of the failed lane with the lowest
   /// number.
@@ -128,7 +128,8 @@ class StreamThreads {
     for (Worker& worker : workers_) worker.player.patience = patience;
   }
 
-  /// Returns for each lane the op that began last. Any thread may call this.
+  /// Returns for each lane the op of the play that began last; Whereabouts::no_op if none has
+  /// begun. Any thread may call this.
   [[nodiscard]] std::vector<std::uint32_t> begun() const;
 
  private:

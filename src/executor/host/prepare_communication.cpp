@@ -166,7 +166,8 @@ class CollectivePreparer {
   }
 
   /// Prepares a gather, an all_gather, a scatter, or an all_to_all with equal parts. It becomes one
-  /// MPI call. If the data is too large for one call, the parts are sent as messages.
+  /// MPI call. If the data is too large for one call, the parts that go to or come from other ranks
+  /// become messages. An all_to_all comes here only if one call is enough.
   void move_parts() {
     const std::uint64_t part = data_.count;
     const bool scatters = op_.kind == CollectiveKind::scatter;

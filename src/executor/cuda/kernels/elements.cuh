@@ -105,7 +105,7 @@ bool with_float(program::DType type, const Use& use) {
   }
 }
 
-/// Like with_float, but also for fp8 types.
+/// Returns use(Type<T>{}) for a floating type T, fp8 types included; false for integers.
 template <class Use>
 bool with_float_or_fp8(program::DType type, const Use& use) {
   switch (type) {
@@ -134,7 +134,7 @@ bool with_integer(program::DType type, const Use& use) {
   }
 }
 
-/// Like with_float, but for every element type.
+/// Returns use(Type<T>{}) for any element type T.
 template <class Use>
 bool with_any(program::DType type, const Use& use) {
   return with_float_or_fp8(type, use) || with_integer(type, use);

@@ -133,7 +133,7 @@ struct PutMessage {
 /// Messages that one kernel sends and receives. All pointers are to device memory, except for
 /// `stop`, which points to host memory that the host writes.
 struct PutCall {
-  const PutMessage* messages = nullptr;  ///< those to receive, then those to send
+  const PutMessage* messages = nullptr;  ///< first the received, then the sent ones
   std::uint32_t receives = 0, sends = 0;
   std::uint32_t blocks_per_send = 1;
   /// Counts the blocks that are done: one word for each sent message, then one for the call; zero

@@ -184,8 +184,9 @@ struct Mapped {
 }
 #endif
 
-/// Sets `yes` to true if the GPUs of a communicator can map each other's windows. If they cannot,
-/// NCCL 2.28 still makes windows, but maps only the local one. Collective over the communicator.
+/// Sets `yes` to true if the GPUs of a communicator can map each other's windows, and always before
+/// NCCL 2.28. If they cannot, NCCL 2.28 still makes windows, but maps only the local one.
+/// Collective over the communicator.
 [[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
   yes = true;
   if (running_nccl() < NCCL_VERSION(2, 28, 0))
@@ -249,7 +250,8 @@ struct Mapped {
   return text;
 }
 
-/// Gives a communicator a name, which must outlive it.
+/// Gives a communicator a name, which must outlive it. Without effect before NCCL 2.26, which
+/// introduced names.
 inline void set_name([[maybe_unused]] ncclConfig_t& config,
                      [[maybe_unused]] const std::string& name) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 26, 0)

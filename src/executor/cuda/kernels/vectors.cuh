@@ -87,7 +87,7 @@ constexpr unsigned pack_of() {
 }
 
 /// Returns the number of packs that a thread loads before it uses the first: as many as
-/// words_in_flight and most_elements_held allow.
+/// words_in_flight and most_elements_held allow, and 1 if no operand is read.
 template <unsigned pack, class... O>
 constexpr unsigned packs_in_flight() {
   unsigned words = 0;
@@ -281,7 +281,7 @@ void start_elements(void (*kernel)(Extents, Parameters...), Extents extents, cud
 // operand.
 
 /// Calls launch(extents, Type<T>{}) for an op on matrices of floating types, which all have the
-/// same extents.
+/// same extents; does nothing if these are empty.
 template <class Op, class Launch>
 cudaError_t start_typed(const Arguments<Op>& call, const Launch& launch) {
   Extents extents{call.op.rows, call.op.columns};
