@@ -124,8 +124,8 @@ void add_machine(const results::RunData& run, IndexRun& into) {
   into.most_per_node = most;
 }
 
-/// Returns a host's name up to its first digit or dot; "" for the names of containers, which are
-/// random.
+/// Returns a host's name up to its first digit or dot; "" for names of 12 hexadecimal digits, which
+/// containers have and which are random.
 std::string stem(const std::string& host) {
   constexpr std::string_view hexadecimal = "0123456789abcdef";
   constexpr std::size_t container_id = 12;

@@ -29,7 +29,8 @@ struct IndexExperiment {
   /// True if all points that were run are verified, false if the result of one is wrong; absent if
   /// some were not checked or none was run.
   std::optional<bool> verified;
-  std::vector<std::string> labels;  ///< the labels of all ok points, each once
+  /// The labels of all ok points, each once, without "not-closed", which depends on traces.
+  std::vector<std::string> labels;
   /// False if a label such as "oversubscribed" says that the throughput does not show the machine's
   /// own speed; such a throughput is in no trend.
   bool counts = true;
@@ -43,25 +44,26 @@ struct IndexRun {
   int fewest_per_node = 0, most_per_node = 0;  ///< ranks of one node; 0 = not known
   std::vector<std::string> hosts{};            ///< each once, ascending
   std::string cpu{}, gpu{};                    ///< models, "A + B" if ranks differ; "" = unknown
-  std::optional<int> cores{};                  ///< cores of a node; absent where nodes differ
+  std::optional<int> cores{};                  ///< cores of a node; absent: unknown or nodes differ
   std::size_t ok_points = 0, points = 0;
   std::vector<IndexExperiment> experiments{};
 };
 
-/// The throughput of one experiment at one rank count over the runs of a machine. It does not judge
-/// whether the throughput became better or worse.
+/// The throughput of one experiment at one rank count and one number of nodes, over the runs of a
+/// machine. It does not judge whether the throughput became better or worse.
 struct IndexTrend {
   Experiment experiment;
   std::string title, fingerprint, unit;
   int ranks = 0;
   std::vector<std::size_t> runs{};  ///< indices in Index::runs, by date
   double first = 0, last = 0, median = 0, minimum = 0, maximum = 0;
-  std::optional<double> spread{};  ///< (maximum - minimum) / median; absent below 2 runs
+  std::optional<double> spread{};  ///< (maximum - minimum) / median; absent for 1 run or median 0
 };
 
 /// The runs on one machine. Two runs count as on the same machine if device, CPU, GPU, cores,
 /// number of nodes and the beginnings of the host names, up to the first digit or dot, are equal.
-/// The number of ranks that were started does not matter.
+/// Host names of containers, which are random, are not compared. The number of ranks that were
+/// started does not matter.
 struct IndexMachine {
   std::string name;                ///< "cuda, NVIDIA H200, EPYC 9654, 192 cores, 2 nodes"
   std::vector<std::string> hosts;  ///< each once, ascending

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t most_of_file = 60;  ///< characters of a file's name that are shown
 
-/// Collects sentences about points of several sides (a side is the runs of one machine). Sides and
-/// rank counts with the same sentence share a line: "A, B: ... (1, 2 ranks)".
+/// Collects sentences about points of several sides (a side is the runs of one machine). Sides that
+/// have the same sentence at the same rank counts share a line: "A, B: ... (1, 2 ranks)".
 class SaidOfSides {
  public:
   void add(const std::string& side, int ranks, const std::string& sentence) {
@@ -129,7 +129,8 @@ void add_labels(const Comparison& of, render::Facts& facts) {
   }
 }
 
-/// Adds the launches whose values are left out of a curve, with one line for each reason.
+/// Adds the launches whose values are left out of a curve, with the reasons. Launches of one side
+/// that lack the same rank counts for the same reason share a line.
 void add_left_out(const Comparison& of, const ComparedCurve& curve, render::Facts& facts) {
   for (std::size_t s = 0; s < curve.sides.size(); ++s) {
     if (!curve.sides[s]) continue;

@@ -15,9 +15,10 @@
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
-/// Writes the JUnit XML that continuous integration systems read: testsuites, testsuite, testcase,
-/// and inside a case failure, error or skipped. XML 1.0 forbids control characters, even as
-/// character references; all text has passed through escape(), which replaced them.
+/// Writes the JUnit XML that continuous integration systems read. Its elements are testsuites,
+/// testsuite and testcase. A test case may contain one of the elements failure, error and skipped,
+/// and the element system-out. XML 1.0 forbids control characters, even as character references;
+/// all text has passed through escape(), which replaced them.
 namespace isoscale::analysis::compare {
 namespace {
 
@@ -67,7 +68,7 @@ class Cases {
 };
 
 /// Returns the XML element of a test case on which the gate (the test for a loss of throughput)
-/// could not decide.
+/// could not decide: "failure" if the gate is strict, else "skipped".
 std::string_view element_of_untold(const Comparison& of) {
   return of.gate && of.gate->strict ? "failure" : "skipped";
 }

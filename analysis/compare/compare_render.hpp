@@ -24,8 +24,8 @@ namespace isoscale::analysis::compare {
 /// error for each setting that differs. With a gate (`--gate`, a limit on the loss of throughput),
 /// it also has a case for each curve or point that the first side has and another side lacks.
 [[nodiscard]] std::string render_junit(const Comparison& comparison);
-/// Returns Markdown for a comment on a pull request. It begins with the overall results and, if
-/// there is a gate, with its result and a table of its verdicts.
+/// Returns Markdown for a comment on a pull request. Below its title are the overall results and,
+/// if there is a gate, its result and a table of its verdicts.
 [[nodiscard]] std::string render_markdown(const Comparison& comparison);
 
 /// Returns the JSON that docs/comparing.md describes. Texts that come from result files are not
@@ -35,7 +35,7 @@ namespace isoscale::analysis::compare {
 // The functions below return the parts of the text and Markdown reports; all text is escaped.
 
 /// Returns one sentence for each side except the first: its difference from the first side over all
-/// points. Every report begins with these.
+/// points. The text and Markdown reports begin with these.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
 /// Returns a table of the sides: number of launches, time at which the first one began, files, and
 /// machines if these differ.
@@ -73,7 +73,7 @@ namespace isoscale::analysis::compare {
 [[nodiscard]] std::string throughput_sentence(const Comparison& of, const Difference& at);
 /// Returns "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ...".
 /// It begins with "as measured, not established:" if no difference in throughput is established.
-/// Returns "" if both steps are equally long.
+/// Returns "" if both steps are equally long, in the digits that are shown.
 [[nodiscard]] std::string step_sentence(const Comparison& of, const Difference& at);
 /// Returns the results of throughput_sentence(), efficiency_sentence() and step_sentence(), in this
 /// order, without empty ones.
@@ -88,7 +88,8 @@ namespace isoscale::analysis::compare {
 /// is added if the value lies outside its interval.
 [[nodiscard]] std::string change_interval(const statistics::Located& ratio);
 /// Returns a difference in points of efficiency: "-11.2". The function below returns its interval:
-/// "-13.2 to -9.2". Both return "—" for an absent value.
+/// "-13.2 to -9.2". Both return "—" for an absent value. " !" is added to the interval as by
+/// change_interval().
 [[nodiscard]] std::string points_text(const std::optional<statistics::Located>& difference);
 [[nodiscard]] std::string points_interval(const std::optional<statistics::Located>& difference);
 

@@ -87,8 +87,9 @@ constexpr std::string_view not_established = "as measured, not established: ";
 
 std::string at_ranks(const Difference& at) { return "at " + base::counted(at.ranks, "rank"); }
 
-/// Returns a sentence that says that a difference in efficiency lies outside its interval. This is
-/// possible because the value comes from medians over launches and the interval from means.
+/// Returns the part of a sentence that says that a difference in efficiency lies outside its
+/// interval. This is possible because the value comes from medians over launches and the interval
+/// from means.
 std::string apart_from_interval(const statistics::Located& at) {
   return fmt::format(
       "{} points between medians over launches, outside the interval {} to {} of "

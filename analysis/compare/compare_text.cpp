@@ -26,8 +26,8 @@ std::string mark(const Comparison& of, const Difference& at) {
   return marks_of(of, at.curve, at.side, at.ranks).empty() ? "" : "UNLIKE";
 }
 
-/// Returns the number of launches that count: "3", or "2 of 3" if one was left out; lines below the
-/// tables give the reasons.
+/// Returns the number of launches whose values the point has: "3", or "2 of 3" if one was left out;
+/// lines below the tables give the reasons.
 std::string launches_cell(const SideCurve& side, std::size_t i) {
   const int ranks = side.curve.points[i].data->ranks;
   const std::size_t counted = side.joined->launches[i].size();

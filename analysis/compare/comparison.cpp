@@ -28,7 +28,7 @@ struct Reference {
 };
 
 /// A side's point, with the run of its typical launch (whose step time is nearest to the median
-/// over launches). The calibration of this run gives the reference values.
+/// over launches). The GPUs and the calibration of this run give the reference values.
 struct Place {
   SideCurve* side = nullptr;
   std::size_t index = 0;

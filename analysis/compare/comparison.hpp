@@ -26,7 +26,8 @@ using settings::CompareOptions;
 struct Side {
   std::string name;  ///< different from the names of all other sides
   std::span<const RunReport> runs;
-  merge::Joined joined;  ///< the runs' points by curve, with every point that has times
+  /// The runs' points by curve. They include points with labels (see merge::Counted::all).
+  merge::Joined joined;
 };
 
 /// A rate divided by a reference figure of the machine, or the reason why the quotient is absent.
@@ -65,8 +66,8 @@ inline constexpr std::array rates{
 /// The curves of one experiment, one for each side that has it. The first side always has it.
 struct ComparedCurve {
   std::string title;
-  /// The rank count of the baseline. Absent if no rank count is measured on all sides that have the
-  /// curve, or if none of those is the one that the user asked for.
+  /// The rank count of the baseline: one that is measured on all sides that have the curve, and
+  /// that the options (--baseline) allow. Absent if there is none.
   std::optional<int> baseline;
   std::string no_baseline;  ///< why there is no baseline; "" if there is one
   std::vector<std::optional<SideCurve>> sides;
@@ -130,9 +131,9 @@ struct Difference {
   /// with the opposite sign; the interval comes from the means over launches.
   std::optional<statistics::Located> efficiency{};
   Verdict verdict = Verdict::one_launch;
-  /// The p-values of two tests, which are made only with a gate: that the loss of throughput is
-  /// larger than the gate's limit, and that it is smaller. Each is adjusted for the number of
-  /// points.
+  /// The p-values of two tests, which are made only with a gate and at least 3 launches on each
+  /// side: that the loss of throughput is larger than the gate's limit, and that it is smaller.
+  /// Each is adjusted for the number of points.
   std::optional<double> p_regression{}, p_passed{};
   /// Logarithm of the throughput's ratio; absent below 3 launches on a side.
   std::optional<statistics::Mean> log_ratio{};
@@ -149,7 +150,9 @@ struct Overall {
   /// Number of points that the ratio and its interval are from: those with 3 launches on each side
   /// or, if there are none, all that are compared.
   std::size_t points = 0;
-  std::size_t marked = 0;            ///< points with labels, or with settings that differ
+  /// The number of these points that have a label such as "oversubscribed", or settings that
+  /// differ between the sides.
+  std::size_t marked = 0;
   statistics::Located throughput{};  ///< ratio to the first side's throughput
   std::string cause{};               ///< the largest cause of the change; "" if none is known
   double cause_share = 0;            ///< share of the change that `cause` explains
@@ -170,8 +173,7 @@ struct UnlikeEnd {
   std::vector<std::string> files;  ///< files with this value
 };
 
-/// A setting in which points or curves differ, or a launch with wrong results; every report has a
-/// line for it.
+/// A setting in which points or curves differ, or a launch with wrong results.
 struct Unlike {
   std::string what;  ///< "dtype", "option batch", "mesh", "labels", "verification", ...
   UnlikeEnd here{}, there{};

@@ -187,7 +187,7 @@ double mean_log(std::span<const merge::LaunchPoint> launches, Residuals& residua
 }
 
 /// Returns `value`, which is a side's mean over points, with the standard error that follows from
-/// the scatter of the side's launches. Each launch has equal weight.
+/// the scatter of the side's launches. Each launch has equal weight. Absent below 3 launches.
 std::optional<statistics::Mean> over_launches(double value, const Residuals& residuals) {
   if (residuals.size() < least_launches) return std::nullopt;
   std::vector<double> of_launches;
@@ -197,8 +197,8 @@ std::optional<statistics::Mean> over_launches(double value, const Residuals& res
   return result;
 }
 
-/// Finds the cause that explains most of the change in step time; all points have equal weight. It
-/// finds none if the causes at some point are not known.
+/// Finds the cause that explains the largest share of the change in step time; all points have
+/// equal weight. It finds none if the causes at some point are not known.
 void find_cause(const std::vector<const Difference*>& points, Overall& result) {
   double change = 0;
   std::map<std::string, double> causes;

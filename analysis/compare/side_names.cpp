@@ -18,7 +18,7 @@ using Runs = std::span<const RunReport>;
 constexpr std::string_view plain =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._-+@";
 
-/// True if the name has at most 24 characters, all of which every output shows unchanged.
+/// True if the name has 1 to 24 characters, all of which every output shows unchanged.
 bool is_handy(const std::string& name) {
   constexpr std::size_t longest = 24;
   return !name.empty() && name.size() <= longest &&
@@ -34,7 +34,7 @@ std::string common_beginning(const std::vector<std::string>& texts) {
   return common;
 }
 
-/// Removes the number at the end of a name: "node-03" becomes "node".
+/// Removes digits and the characters "-_. " from the end of a name: "node-03" becomes "node".
 std::string without_number(std::string text) {
   const std::size_t last = text.find_last_not_of("0123456789-_. ");
   return text.substr(0, last == std::string::npos ? 0 : last + 1);

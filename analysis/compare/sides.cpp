@@ -136,7 +136,8 @@ void add_ends(std::vector<Unlike> found, const Comparison& of, std::size_t here,
   }
 }
 
-/// Returns the index of the compared curve that has `joined` as its curve of this side.
+/// Returns the index of the compared curve that has `joined` as its curve of this side; absent if
+/// none has.
 std::optional<std::size_t> compared_curve(const Comparison& comparison, std::size_t side,
                                           const merge::JoinedCurve* joined) {
   for (std::size_t c = 0; c < comparison.curves.size(); ++c) {

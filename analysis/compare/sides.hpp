@@ -51,8 +51,8 @@ void set_side_by_side(Comparison& comparison, const CompareOptions& options);
 [[nodiscard]] std::vector<Unlike> differences_within(const merge::JoinedCurve& here,
                                                      const merge::JoinedCurve& there);
 
-/// Returns an entry for each launch of the curve that has wrong results; `there` names the launch's
-/// file.
+/// Returns an entry for each point of a launch on this curve that has wrong results; `there` names
+/// the launch's file.
 [[nodiscard]] std::vector<Unlike> not_verified(const merge::JoinedCurve& curve);
 
 /// Returns all differences in few lines. A difference that holds for all curves of a side comes

@@ -106,8 +106,8 @@ void add(const Unlike& at, Group& into) {
   if (at.curve) into.curves.insert(*at.curve);
 }
 
-/// True if the two sides differ in this setting on all compared curves that both have, as whole
-/// curves, and these are several.
+/// True if the two sides differ in this setting on all compared curves that both have, and on whole
+/// curves, not only at single points. False if both have only one such curve.
 bool is_of_all(const Comparison& of, const Group& group) {
   const auto curves =
       static_cast<std::size_t>(std::ranges::count_if(of.curves, [&](const ComparedCurve& curve) {

@@ -64,8 +64,8 @@ bool are_within(std::span<const double> numbers, double largest) {
   return std::ranges::all_of(numbers, [&](double x) { return std::abs(x) <= largest; });
 }
 
-/// Returns why the values of a series are impossible for its quantity; "" if they are possible. All
-/// values are finite.
+/// Returns why the values of a series are impossible for its quantity; "" if they are possible. The
+/// caller has checked that all values are finite.
 std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quantity) {
   const std::vector<double>& values = series.value;
   if (quantity.kind == QuantityKind::counter && !std::ranges::is_sorted(values)) {

@@ -30,10 +30,11 @@ struct Quantity {
 [[nodiscard]] Quantity quantity_of(std::string_view name);
 
 /// Returns why a series cannot be used, as the end of a sentence: "its times do not rise"; "" if it
-/// can. A usable series has samples, finite values and times, times that rise by at least a
-/// nanosecond, and the unit of its quantity; its counters do not fall. Known quantities have
-/// further limits: no value is below 0, no utilisation is above 1, and no busy time grows by
-/// clearly more than the time from the first sample to the last.
+/// can. A usable series has samples and the unit of its quantity. Its values (up to 1e24, flags up
+/// to any finite number) and its times (up to 1e12 s) are plausible, its times rise by at least a
+/// nanosecond, and the values of a counter do not fall. Known quantities have further limits: no
+/// value is below 0, no utilisation is above 1, and no busy time grows by clearly more than the
+/// time from the first sample to the last.
 [[nodiscard]] std::string_view flaw_of(const results::DeviceSeries& series);
 
 struct UsableSeries {
@@ -59,7 +60,8 @@ struct UsableSeries {
 /// whole number from 0 to 2^53, the range in which a double holds every integer exactly.
 [[nodiscard]] std::optional<std::uint64_t> sampled_bits(double sample);
 
-/// Returns the names of the reasons for lowered clocks that are set in `bits`.
+/// Returns the names of those reasons for lowered clocks that are set in `bits` and that
+/// held_down() can report.
 [[nodiscard]] std::vector<std::string_view> reason_names(std::uint64_t bits);
 
 /// A reason for lowered clocks that is frequent enough to be reported.
@@ -70,8 +72,8 @@ struct HeldDown {
 
 /// Returns the reasons for lowered clocks in a series of throttle_reasons, from `begin` seconds on.
 /// A reason of hardware or temperature is returned if any sample has it; the others (software power
-/// cap, sync boost) only if at least a tenth of the samples have it. An idle GPU and clocks that an
-/// administrator set do not count as reasons.
+/// cap, sync boost) only if at least a tenth of the samples have it. An idle GPU, clocks that an
+/// administrator set, and limits of a display setting do not count as reasons.
 [[nodiscard]] std::vector<HeldDown> held_down(const results::DeviceSeries& series, double begin);
 
 /// One sampled quantity of one device.
@@ -88,7 +90,7 @@ struct SeriesSummary {
 struct Energy {
   std::string of;                          ///< the devices: "GPUs", "CPU packages"
   std::optional<double> power;             ///< W, mean over the loop, sum over devices
-  std::optional<double> joules;            ///< power x measured_seconds
+  std::optional<double> joules;            ///< power x length of the loop
   std::optional<double> joules_per_step;   ///< over all steps of the loop, warm-up included
   std::optional<double> joules_per_token;  ///< per unit of the point's work, usually a token
   std::string missing;                     ///< why the energy is not known; "" if it is
@@ -115,9 +117,10 @@ struct DeviceState {
 [[nodiscard]] double warm_up_seconds(const results::PointData& point);
 
 /// Returns the energy and mean power of the point's computing devices over its measuring loop. The
-/// power of a device comes from its energy counter or else from its samples of power (trapezoidal
-/// rule). Both are absent if the power of some device is not known, or if the loop took less than a
-/// second, since GPUs update their counters only about ten times a second.
+/// power of a GPU comes from its energy counter or else from its samples of power (trapezoidal
+/// rule); that of a CPU package or memory comes from its energy counter. Both are absent if the
+/// power of some device is not known, or if the loop took less than a second, since GPUs update
+/// their counters only about ten times a second.
 [[nodiscard]] Energy energy_of(const results::RunData& run, const results::PointData& point);
 
 /// Returns warnings about clocks that changed, reasons for lowered clocks, and errors that devices
@@ -130,8 +133,8 @@ struct DeviceState {
 /// than 80% of the time since the previous sample. Without busy_time there are no warnings about
 /// the clocks of CPUs.
 ///
-/// See held_down() for the reasons that are reported. The last warnings name the series that cannot
-/// be used.
+/// See held_down() for the reasons that are reported. The last warnings name, for each reason, the
+/// first series that cannot be used and the number of the others.
 [[nodiscard]] std::vector<std::string> device_warnings(const results::PointData& point);
 
 }  // namespace isoscale::analysis::devices

@@ -29,9 +29,9 @@ namespace {
 
 using results::PointData;
 
-/// True if two points have the same numbers of nodes and of ranks per node, and if the same axes of
-/// their meshes span nodes. If it is not known which node each rank is on, only the number of nodes
-/// is compared.
+/// True if two points have the same number of nodes, the same fewest and most ranks per node, and
+/// mesh axes that lie on nodes in the same way. If it is not known which node each rank is on, only
+/// the number of nodes is compared.
 bool lie_alike(const PointReport& a, const PointReport& b) {
   if (!a.nodes || !b.nodes) return a.data->nodes == b.data->nodes;
   return a.nodes->nodes == b.nodes->nodes && a.nodes->fewest == b.nodes->fewest &&
@@ -56,7 +56,7 @@ std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
 }
 
 /// Returns "CPU Intel Xeon 8480, MPI MPICH 4.1": facts about the machine of `curves[at]`. They are
-/// the first few in which the machines of the curves with the same base name differ.
+/// the first two in which the machines of the curves with the same base name differ.
 std::string machine_text(const std::vector<JoinedCurve>& curves,
                          const std::vector<std::string>& bases, std::size_t at) {
   constexpr std::size_t most = 2;
@@ -179,7 +179,7 @@ struct Gathered {
 struct Fit {
   bool possible = true;
   int same_points = 0;
-  /// Smallest number of mesh axes in which two of the points differ.
+  /// The smallest number of mesh axes in which a point of the launch differs from a gathered point.
   int axes = std::numeric_limits<int>::max();
 
   [[nodiscard]] bool is_better_than(const Fit& other) const {

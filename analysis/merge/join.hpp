@@ -35,8 +35,9 @@ struct JoinedCurve {
   Machine machine;
   /// The step time of a point is the median over its launches, each of which is one sample (see
   /// statistics::over_launches); throughput, FLOP/s, speed-up, efficiency and scaling laws follow
-  /// from it. All other values of a point are those of its typical launch, the one whose step time
-  /// is nearest to this median.
+  /// from it. The number of steps is that of all launches, and the point has the label few-steps if
+  /// one of its launches has it. Other values of a point are those of its typical launch, the one
+  /// whose step time is nearest to this median.
   Curve curve;
   std::vector<std::vector<LaunchPoint>> launches;  ///< for each point of `curve`, its launches
   std::vector<LeftOut> left_out;

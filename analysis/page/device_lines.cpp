@@ -57,9 +57,10 @@ ByQuantity drawable(const results::PointData& point) {
   return result;
 }
 
-/// Returns for each device how much it differs from the others: the distance of its mean from that
-/// of the median device, divided by the range over all devices. The largest such value over all
-/// quantities counts.
+/// Returns for each device how much it differs from the others: the distance of its mean from the
+/// median of all devices' means, divided by the range of these means or by 0.1% of their median,
+/// whichever is larger. (Of two middle means, the larger one is the median.) The largest such value
+/// over all quantities counts.
 std::map<Device, double> oddities(const ByQuantity& all) {
   std::map<Device, double> result;
   for (const auto& [key, series] : all) {
@@ -77,8 +78,8 @@ std::map<Device, double> oddities(const ByQuantity& all) {
   return result;
 }
 
-/// A number of consecutive samples of a series: one value that stands for them (their mean, or all
-/// bits that were set), and the lowest and the highest sample.
+/// A number of consecutive samples of a series: their mean time, one value that stands for them
+/// (their mean, or all bits that were set), and the lowest and the highest sample.
 struct Bucket {
   double time = 0, value = 0, low = 0, high = 0;
 };

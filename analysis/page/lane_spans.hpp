@@ -27,9 +27,9 @@ struct LaneStep {
   [[nodiscard]] std::size_t traced() const;
 };
 
-/// Returns the traced step whose length is nearest to the median length. Only the steps that count
-/// (see breakdown::step_counts) are considered, and of these only the ones with the largest number
-/// of traced ranks. Absent if no trace can be used.
+/// Returns the traced step whose length is nearest to the median length. Only analysed steps (see
+/// breakdown::step_counts()) are considered, and of these only the ones with the largest number of
+/// traced ranks. Absent if no trace can be used.
 [[nodiscard]] std::optional<LaneStep> typical_traced_step(const results::PointData& point);
 
 /// Returns the ranks that get a lane, the most important ones first. lanes() in point_details.hpp
@@ -65,9 +65,9 @@ enum class Alike : std::uint8_t { same_kind, any_kind };
                                              const timeline::StepTrace& trace,
                                              const timeline::Interval& window);
 
-/// Merges neighbours that are `alike` and at most `tolerance` apart. A merged span with ops of
-/// several layers has the layer -1, and one with several kinds of ops has a LaneOp. A span that has
-/// reached the length `enough` is not merged further.
+/// Merges neighbours that are `alike`, do not overlap and are at most `tolerance` apart. A merged
+/// span with ops of several layers has the layer -1, and one with several kinds of ops has a
+/// LaneOp. A span that has reached the length `enough` is not merged further.
 [[nodiscard]] std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
                                            units::Nanoseconds tolerance, units::Nanoseconds enough);
 

@@ -108,7 +108,8 @@ void sample(std::vector<Item>& items, const Interval& step, std::size_t stretche
 
 /// Merges neighbours of the same kind that are too close together to be seen apart. If more than
 /// `most` spans remain, it merges neighbours of any kind at increasing distances. If there are
-/// still too many, it keeps a sample of the spans.
+/// still too many, it keeps a sample of the spans. It removes idle times below a pixel, and keeps a
+/// sample of the others if they are many.
 void thin_out(LaneSet& set, std::size_t most) {
   const Nanoseconds pixel = set.length / pixels;
   const auto merge = [&](Alike alike, Nanoseconds tolerance, Nanoseconds enough) {
@@ -223,8 +224,8 @@ Json totals_json(const LaneSet& set) {
   return totals;
 }
 
-/// Returns the means of the breakdown over the ranks of the lanes and over all traced steps that
-/// count; null if none of these ranks has a breakdown.
+/// Returns the means of the breakdown over the ranks of the lanes and over all analysed traced
+/// steps (see breakdown::step_counts()); null if none of these ranks has a breakdown.
 Json breakdown_json(const LaneSet& set, const breakdown::BreakdownResult& of) {
   breakdown::Breakdown sum;
   int count = 0;

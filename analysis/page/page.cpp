@@ -224,9 +224,9 @@ void sample_layers(Json& report, PageNotes& notes) {
              notes);
 }
 
-/// Reduces a report to at most `most` bytes, as far as possible. It removes layers, then rows of
-/// micro-benchmarks, and then, if there are several launches, the points of whole launches, the
-/// last one first.
+/// Reduces a report to at most `most` bytes, as far as possible. It always removes layers beyond a
+/// fixed number. If the report is still too large, it removes rows of micro-benchmarks, and then,
+/// if there are several launches, the points of whole launches, the last one first.
 void sample_report(Json& report, std::size_t most, PageNotes& notes) {
   sample_layers(report, notes);
   std::size_t bytes = page_bytes(report);

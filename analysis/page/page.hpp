@@ -20,8 +20,8 @@
 /// script that draws it, which was built from analysis/page/web and embedded in the program.
 namespace isoscale::analysis::page {
 
-/// Returns the page without data, as it was built from its sources in analysis/page/web; absent in
-/// a build without npm.
+/// Returns the page without data, as it was built from its sources in analysis/page/web; absent if
+/// the build had no page, for example without npm.
 [[nodiscard]] std::optional<std::string_view> page_asset();
 
 /// Throws base::UsageError, which says how to get a build with the page, if this build has no page.
@@ -31,12 +31,14 @@ void require_page();
 /// markup.
 [[nodiscard]] std::string page_document(const nlohmann::ordered_json& data);
 
-/// The limit on the bytes of a page's JSON: with its script, the page stays under 8 MB.
+/// The limit on the bytes of the JSON on a report's page: with its script, the page stays under 8
+/// MB.
 inline constexpr std::size_t most_page_bytes = 6'520'000;
 
 /// The limit on the points of all curves of a prediction's page together. If there are more, each
-/// curve keeps its first point, its last, and some points between. A point takes about 2 kB,
-/// including its breakdown and the time that each cause loses.
+/// curve keeps its first point, its last, and some points between. If there are more than 750
+/// curves, the last what-ifs are left out. A point takes about 2 kB, including its breakdown and
+/// the time that each cause loses.
 inline constexpr std::size_t most_page_forecasts = 1500;
 
 /// Returns the data for the page's script, which analysis/page/web/src/data.js describes. It has
@@ -78,14 +80,15 @@ void write_page(const Result& result, const Command& command) {
 /// texts are; bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string inert(const nlohmann::ordered_json& data);
 
-/// The largest number of characters of a text or a key on a page.
+/// The number of characters to which a longer text or key is cut on a page; the cut text ends with
+/// its original length.
 inline constexpr std::size_t longest_text = 2000;
 
 /// Removes the parts of report_json() that the page does not read. For each run, system.ranks is
 /// replaced by `kinds` (groups of ranks that are alike) and `places` (the rank and host of each
-/// rank), and the facts of preflight are removed. Points lose their parts about single ranks,
-/// devices, GEMM shapes, communicators, links and kinds of ops. Long lists of kinds, places and
-/// warnings are cut; a sentence about each cut list is added to `notes`.
+/// rank), and the facts of preflight are removed. Points lose their parts about single ranks, GEMM
+/// shapes, communicators, links and kinds of ops, and the series of their devices. Long lists of
+/// kinds, places and warnings are cut; a sentence about each cut list is added to `notes`.
 void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 
 /// Returns a list of kinds of ranks, each with the keys ranks ("0-63"), count, hosts (the first
@@ -95,7 +98,8 @@ void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 /// of it, and if at least one host has several ranks. `ranks` is system.ranks of report_json().
 [[nodiscard]] nlohmann::ordered_json kinds_of_ranks(const nlohmann::ordered_json& ranks);
 
-/// Cuts texts and keys to longest_text characters; `notes` says how many were cut.
+/// Cuts texts and keys that are longer than longest_text characters; `notes` says how many were
+/// cut.
 void cut_texts(nlohmann::ordered_json& data, PageNotes& notes);
 
 }  // namespace isoscale::analysis::page

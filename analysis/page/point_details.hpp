@@ -24,7 +24,7 @@ struct DetailLimits {
   std::size_t steps = 1000;   ///< entries of the series of steps
   std::size_t spans = 4000;   ///< spans of the timeline, over all lanes
   std::size_t lanes = 8;      ///< lanes of the timeline, unless there are more pipeline stages
-  std::size_t stages = 32;    ///< lanes of the timeline if there are more pipeline stages
+  std::size_t stages = 32;    ///< most lanes, if a pipeline has more stages than `lanes`
   std::size_t columns = 200;  ///< columns of the rank map's cells
   std::size_t rows = 256;     ///< rows of the rank map
   std::size_t devices = 16;   ///< lines for each quantity, one line for each device
@@ -55,9 +55,9 @@ struct DetailedPoint {
   const PointReport* point = nullptr;
 };
 
-/// Returns the points that have charts. For a single run, these are all points with step times; for
-/// several runs, the point of the typical launch of each joined point (JoinedCurve in
-/// merge/join.hpp).
+/// Returns the points that have charts. For a single run, these are all points of its curves that
+/// have step times; for several runs, the point of the typical launch of each joined point
+/// (JoinedCurve in merge/join.hpp).
 [[nodiscard]] std::vector<DetailedPoint> detailed_points(const merge::Report& report);
 
 /// Returns the data for the charts of a point, with the keys run, point, ranks, steps, rank_map,
@@ -75,7 +75,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 [[nodiscard]] StepKind kind_of_step(const results::PointData& point, std::size_t step);
 
 /// Returns the seconds that the slowest rank took for a step; absent if the time of a rank is
-/// missing.
+/// missing or not above 0.
 [[nodiscard]] std::optional<double> time_of_step(const results::PointData& point, std::size_t step);
 
 /// Returns the step times of a point as JSON, in order. An entry stands for all steps of one kind
@@ -99,7 +99,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - compute[], copies[] ... other[] (the parts of the breakdown), caused_wait[]: seconds; null if
 ///   the rank was not traced or the time is not known
 /// - traced: number of traced ranks
-/// - median{}: median over all ranks, for each of the lists of times
+/// - median{}: median over all ranks with a known time, for each of the lists of times
 /// - cells: step times by rank and step; null for a single rank or without measured steps. Its
 ///   keys:
 /// - cells.first[]: number of the first step of each column
@@ -111,10 +111,11 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
                                               const PointReport& point, const DetailLimits& limits);
 
 /// Returns one traced step of a point as lanes, one for each shown rank. The step is the one whose
-/// length is nearest to the median of those that count; null if no trace is usable. Each pipeline
-/// stage has a lane, for the rank whose other coordinates are 0. Further lanes, up to limits.lanes,
-/// show the first and the last rank, the ranks with the longest computation and for which others
-/// waited longest, and then other ranks. The keys, where [] marks a list and {} an object, are:
+/// length is nearest to the median of the analysed steps (see breakdown::step_counts()); null if no
+/// trace is usable. Each pipeline stage (up to limits.stages) has a lane, for the rank whose other
+/// coordinates are 0, if this rank was traced. Further lanes, up to limits.lanes, show the first
+/// and the last rank, the ranks with the longest computation and for which others waited longest,
+/// and then other ranks. The keys, where [] marks a list and {} an object, are:
 /// - step: number of the step
 /// - length: seconds from the start of the first lane to the end of the last
 /// - step_time: seconds of the slowest rank
@@ -124,8 +125,8 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - merged: number of spans that were merged into others
 /// - spans_left_out: number of shorter spans that are not drawn
 /// - totals{}: LaneTotals of each lane in nanoseconds, over all spans
-/// - breakdown{}: seconds, means over the ranks of the lanes and all traced steps that count; null
-///   if not known; wait_known and bubble_known are as in BreakdownResult
+/// - breakdown{}: seconds, means over the ranks of the lanes and all analysed traced steps; null if
+///   not known; wait_known and bubble_known are as in BreakdownResult
 /// - left_out: number of traced ranks without a lane
 /// An op's kind is a name of program::OpKind. Merged ops of several kinds are "compute", "copies",
 /// "communication", or "mixed" if they are of more than one of these.
@@ -135,12 +136,13 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// Returns the samples of a point's devices as a list of lines. The keys of a line, where [] marks
 /// a list, are device, rank, world_rank (MPI's), host, quantity, unit, time[] (seconds after the
 /// first step), value[], averaged (the largest number of samples in a value), and low[] and high[]
-/// if samples were averaged. A line has at most limits.samples values. If there are more samples, a
-/// value is the mean over a number of consecutive samples, with the lowest and the highest; a value
-/// of throttle_reasons is a text with all reasons for lowered clocks in these samples. A value that
-/// equals both its neighbours is left out, since the line is the same without it. A quantity has at
-/// most limits.devices lines, for the devices that differ most from the others. Clocks, power and
-/// temperature come first. Counters are left out, since their values have no meaning by themselves.
+/// if samples with different values were averaged. A line has at most limits.samples values. If
+/// there are more samples, a value is the mean over a number of consecutive samples, with the
+/// lowest and the highest; a value of throttle_reasons is a text with all reasons for lowered
+/// clocks in these samples. A value that equals both its neighbours is left out, since the line is
+/// the same without it. A quantity has at most limits.devices lines, for the devices that differ
+/// most from the others. Clocks, power and temperature come first. Counters are left out, since
+/// their values have no meaning by themselves.
 [[nodiscard]] nlohmann::ordered_json device_lines(std::span<const results::RankFacts> facts,
                                                   const results::PointData& point,
                                                   const DetailLimits& limits);

@@ -92,8 +92,8 @@ void prune_system(Json& system, const std::string& file, PageNotes& notes) {
   }
 }
 
-/// Returns the beginning of a text (UTF-8) that is longer than longest_text; absent if the text is
-/// short enough.
+/// Returns the beginning of a text (UTF-8) that is longer than longest_text, followed by the number
+/// of its characters; absent if the text is short enough.
 std::optional<std::string> cut(const std::string& text) {
   if (text.size() <= longest_text) return std::nullopt;
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };

@@ -46,9 +46,9 @@ template <>
 /// memory, overlap, inference, serving.
 [[nodiscard]] std::vector<DocumentTable> bench_tables(const PointReport& point);
 
-/// Returns the tables of point-to-point rows: matrices of pairs among up to 16 ranks, a table with
-/// a row for each class of link, and a table of the patterns in which many ranks communicate at
-/// once.
+/// Returns the tables of point-to-point rows: matrices of pairs if there are at most 16 ranks, a
+/// table with a row for each class of link, and a table of the patterns in which many ranks
+/// communicate at once.
 [[nodiscard]] std::vector<DocumentTable> pair_tables(const PointReport& point);
 
 /// Returns the tables of a calibration: time over size, growth of latency with ranks, and highest
@@ -100,10 +100,11 @@ struct Inference {
   std::optional<statistics::Estimate> tpot{};
   std::optional<double> tokens_per_second{};  ///< replicas x batch / tpot, in decode
   std::optional<double> tokens_per_second_per_rank{};
-  /// True if no other entry dominates this one: none is at least as good in time per token and in
-  /// throughput per rank, and better in one of them.
+  /// True if this entry has a time per token and a throughput per rank, and no other entry of the
+  /// same task (see question_of()) dominates it. An entry dominates another if it is at least as
+  /// good in both values and better in one.
   bool on_frontier = false;
-  std::string failure{};  ///< why a value is missing; "" if none is
+  std::string failure{};  ///< why a row is not ok; "" if all are
 };
 
 [[nodiscard]] Metrics<Inference> inference_metrics();

@@ -161,9 +161,9 @@ struct Line {
   const IndexExperiment* experiment = nullptr;
 };
 
-/// Returns a table with a row for each of `lines`. Its columns are the number of the launch, then
-/// the metrics of runs that `of_runs` names, then the metrics of experiments, or columns of
-/// `others`, that `of_experiments` names.
+/// Returns a table with a row for each of `lines`. Its columns are the number of the launch (if
+/// runs are numbered), then the metrics of runs that `of_runs` names, then the metrics of
+/// experiments, or columns of `others`, that `of_experiments` names.
 DocumentTable table_of_lines(const catalog::Index& index, const std::vector<Line>& lines,
                              Numbered numbered, std::string title, std::string_view of_runs,
                              std::string_view of_experiments,

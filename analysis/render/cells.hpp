@@ -28,7 +28,7 @@ struct Category {
 
 [[nodiscard]] std::string percent(std::optional<double> ratio);
 /// Returns the median step time: "6.54 s", or "6.54 s (1 step)" for a point with the label
-/// few-steps.
+/// few-steps; "—" for a point without step times.
 [[nodiscard]] std::string step_time(const PointReport& point);
 /// Returns the 95% interval of the step time relative to the median: "±0.4%", or both sides,
 /// "-31.0% +45.0%", if the wider side is above 1% and more than 1.2 times as wide as the other.
@@ -42,7 +42,7 @@ struct Category {
 }
 /// These functions return a value with its 95% interval, which follows from the step times of the
 /// point and of the baseline. For the baseline itself, they return the value without an interval.
-/// The result is absent if there is no baseline.
+/// The result is absent if the point has no such value, for example without a baseline.
 [[nodiscard]] std::optional<statistics::Located> efficiency_of(const PointReport& point);
 [[nodiscard]] std::optional<statistics::Located> speedup_of(const PointReport& point);
 /// Returns an explanation of the label few-steps; "" if the point does not have the label.
@@ -52,7 +52,7 @@ struct Category {
 /// Returns the time of one part of `parts` (the breakdown of the step, or of a phase, layer or the
 /// like in it) as a share of the whole step. "≥" precedes a share of which only a lower bound is
 /// known. "≤" precedes the share of transfer if the wait is not fully known, since transfer then
-/// includes some wait. The text is `undefined` if nothing is certain.
+/// includes some wait. The text is `undefined` if all that is known is a lower bound of 0.
 [[nodiscard]] std::string share_text(const breakdown::BreakdownResult& breakdown,
                                      double breakdown::Breakdown::*part,
                                      const breakdown::Breakdown& parts);
@@ -65,7 +65,8 @@ struct Category {
 [[nodiscard]] std::string excuse(const PointReport& point);
 
 /// Draws the parts of a step as one bar of constant length. Each part gets a whole number of
-/// characters by the largest remainder method, so that they add up.
+/// characters by the largest remainder method, so that they add up. Returns "" if no part took
+/// time.
 [[nodiscard]] std::string breakdown_bar(const breakdown::Breakdown& parts);
 /// efficiency_bar() draws an efficiency of up to 120% in eighths of a character, with a mark at the
 /// ideal, 100%. A larger efficiency ends in ">". efficiency_heading() draws the scale above such

@@ -80,7 +80,8 @@ using LostColumn = std::pair<std::string, const efficiency::Waterfall*>;
 
 /// Returns the lines below the tables of a joined curve: its machine, the reasons why similar
 /// curves were not joined with it, the points that were left out, a warning about points that a
-/// single launch measured, its baseline, labels and causes.
+/// single launch measured, its baseline, points with few steps, mesh axes on several nodes, and
+/// causes. For a curve without points, returns only the points that were left out.
 [[nodiscard]] Facts joined_remarks(const merge::JoinedCurve& joined,
                                    std::span<const RunReport> reports);
 
@@ -120,20 +121,22 @@ class Sentences {
   std::vector<Said> said_;
 };
 
-/// Returns the lines below a curve of one launch: its baseline, remarks that explain its labels and
-/// doubtful values, and the lines of cause_remarks().
+/// Returns the lines below a curve of one launch: its baseline, mesh axes on several nodes, samples
+/// per second, changed sizes and host memory of the model, verified points, remarks that explain
+/// labels and doubtful values, and the lines of cause_remarks().
 [[nodiscard]] Facts remarks(const Curve& curve);
 /// If all points of the curve were skipped, returns the reasons why; otherwise returns no lines.
 [[nodiscard]] Facts all_skipped(const Curve& curve);
-/// Returns the lines about causes of lost time: the causes named for points, fitted scaling laws,
-/// and the causes that could not be told apart.
+/// Returns the lines about causes of lost time: the causes named for points, unexplained time, the
+/// causes that could not be told apart, doubts about traces and clocks, and fitted scaling laws.
 [[nodiscard]] Facts cause_remarks(const Curve& curve);
 
-/// Returns the lines below the tables of a micro-benchmark: labels, times of setup, wrong results,
-/// GPU clocks, failures, slow pairs.
+/// Returns the lines below the tables of a micro-benchmark: labels, folded streams, times of setup,
+/// verified and wrong results, GPU clocks, rows of tf32 in other arithmetic, failed pairs and slow
+/// pairs.
 [[nodiscard]] Facts bench_remarks(const PointReport& point);
 
-/// Returns sentences that explain the terms of the tables of joined curves, one term each.
+/// Returns sentences that explain the tables of joined curves.
 [[nodiscard]] std::vector<std::string> joined_key();
 
 }  // namespace isoscale::analysis::render

@@ -23,8 +23,8 @@
 #include "statistics/robust.hpp"
 
 /// Represents a report as a list of blocks, independent of the output format. Numbers stay numbers,
-/// and texts stay as they are in run files: the code that writes a format formats, escapes, wraps
-/// and shortens them.
+/// and texts (except Facts) stay as they are in run files: the code that writes a format formats,
+/// escapes, wraps and shortens them.
 namespace isoscale::analysis::render {
 
 /// The sections of the detailed report; the names are those of --detail.
@@ -111,7 +111,7 @@ struct DocumentTable {
 
 enum class Underline : std::uint8_t { no, yes };
 
-/// A title in a report. An empty line precedes every heading but the first.
+/// A title in a report. An empty line precedes a heading that is not the first block.
 struct Heading {
   std::string text;
   Underline underline = Underline::no;  ///< yes: underlined in plain text
@@ -145,11 +145,12 @@ void append(Document& document, std::vector<DocumentTable> tables);
 void append_sentences(Document& document, const std::vector<std::string>& sentences);
 void append(Facts& facts, Facts more);
 
-/// Returns plain text with lines of at most `columns` characters. Longer words stay whole. Facts
-/// and tables of Width::as_needed are neither wrapped nor shortened.
+/// Returns plain text with lines of at most `columns` characters. Longer words stay whole. Facts,
+/// underlined headings and tables of Width::as_needed are neither wrapped nor shortened. Other
+/// tables that are too wide are narrowed as far as their columns allow.
 [[nodiscard]] std::string to_text(const Document& document, std::size_t columns);
-/// Returns Markdown with all columns and intervals, without shortening. If the first block is a
-/// heading, it becomes the title.
+/// Returns Markdown, in which tables have all columns except drawings and are not shortened. If the
+/// first block is a heading, it becomes the title.
 [[nodiscard]] std::string to_markdown(const Document& document);
 
 /// Outputs have lists of the metrics that they show; the word "..." in a list stands for further
@@ -229,7 +230,8 @@ struct Cell {
   Value value;
   Unit unit = Unit::count;
 };
-/// Adds a row to a table that is not made from metrics; the first row defines the columns.
+/// Adds a row to a table that is not made from metrics; the first row defines the columns, and the
+/// table gets Width::as_needed.
 void add_row(DocumentTable& table, std::vector<Cell> cells);
 /// Returns the table with its values as text, with all columns and nothing shortened.
 [[nodiscard]] TitledTable as_text(const DocumentTable& table);

@@ -20,7 +20,8 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the evidence for the most severe point, which comes first in the finding's list.
+/// Returns the name of the finding's curve, if it has one, and the evidence for the most severe
+/// point, which comes first in the finding's list.
 std::string evidence_text(const advice::Finding& finding) {
   std::vector<std::string> parts;
   for (const advice::Evidence& at : finding.evidence) {

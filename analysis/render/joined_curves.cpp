@@ -23,7 +23,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// If there are more launches, no table shows the step times of each.
+/// The largest number of launches for which a table shows the step times of each.
 constexpr std::size_t most_columns = 6;
 
 using Numbers = std::set<std::size_t>;

@@ -30,7 +30,8 @@ template <class Number>
   return number_or_null(std::optional{number});
 }
 
-/// Returns a whole number as a JSON integer; treats any other number like number_or_null().
+/// Returns a whole number of at most 9e15 as a JSON integer; treats any other number like
+/// number_or_null().
 [[nodiscard]] inline nlohmann::ordered_json count_or_null(const std::optional<double>& count) {
   constexpr double most = 9e15;
   if (!count || !(std::abs(*count) <= most) || *count != std::floor(*count)) {
@@ -69,6 +70,7 @@ template <class Items, class Make>
 [[nodiscard]] nlohmann::ordered_json mesh_extents_json(const mesh::Shape& mesh);
 
 // The functions value_json() write a value of any type; null if it is absent, not finite, or "".
+// Only an Estimate is always an object (see time_json()).
 
 [[nodiscard]] inline nlohmann::ordered_json value_json(const std::string& text) {
   return text_or_null(text);

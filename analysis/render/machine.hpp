@@ -16,11 +16,12 @@ namespace isoscale::analysis::render {
 
 /// Returns the headline of a report: "Isoscale 1.0.0, run 3f2a of 2026-11-21T23:36:05Z".
 [[nodiscard]] std::string headline(const RunReport& report);
-/// Returns the lines below the headline: machine, device, MPI, build, command, file, warnings and
-/// preflight checks. Warnings and checks are included only if `sections` has them.
+/// Returns the lines below the headline: a note on a partial run, machine, device, MPI, build,
+/// command, file, warnings and preflight checks. Warnings and checks are included only if
+/// `sections` has them.
 [[nodiscard]] Facts header(const RunReport& report, const Sections& sections = {});
 /// Returns a description of the machine: "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256
-/// GiB".
+/// GiB", or "...: 2 kinds of node" if nodes differ.
 [[nodiscard]] std::string machine_text(const results::RunData& run);
 
 /// Returns the number of preflight checks by result: "20 ok, 10 not checked, 1 warning, 1 stop";
@@ -36,16 +37,17 @@ namespace isoscale::analysis::render {
 [[nodiscard]] Facts check_facts(const results::PreflightData& preflight);
 
 /// Returns an object with `results`, a list of the checks' results (name, verdict, host, device,
-/// what, cost, fix, allowed; null instead of an empty text), and `facts`.
+/// what, cost, fix, allowed; null instead of an empty text), and with `facts`, the facts that were
+/// judged, or null if they are damaged in the file.
 [[nodiscard]] nlohmann::ordered_json checks_json(const results::PreflightData& preflight);
 /// Returns the text of checks_json().
 [[nodiscard]] std::string render_checks_json(const results::PreflightData& preflight);
 
-/// Returns a table with clock, temperature, power and energy of the devices at the points of a
-/// curve; it has no rows if nothing was sampled.
+/// Returns a table with clock, utilisation, temperature, power and energy of the devices at the
+/// points of a curve; it has no rows if nothing was sampled.
 [[nodiscard]] DocumentTable device_table(const Curve& curve);
-/// Returns the lines below device_table(): the first four warnings about devices of each point,
-/// and, where energy is not known, the reason.
+/// Returns the lines below device_table(): the first four warnings about devices of each point, the
+/// number of the others, and, where energy is not known, the reason.
 [[nodiscard]] Facts device_remarks(const Curve& curve);
 
 /// Returns the value of a point's key `device_state` in the JSON report; null if nothing was

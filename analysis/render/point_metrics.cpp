@@ -16,8 +16,8 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns an object with the parts of a breakdown in seconds; a part is null if only a bound of it
-/// is known.
+/// Returns an object with the parts of a breakdown in seconds; a part is null if only a lower bound
+/// of it is known.
 Json parts_json(const breakdown::BreakdownResult& breakdown, const breakdown::Breakdown& parts) {
   Json object = Json::object();
   for (const Category& category : categories()) {

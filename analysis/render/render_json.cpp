@@ -20,8 +20,8 @@
 #include "results/records/point_facts.hpp"
 
 /// Writes the JSON report, and the CSV report from the same JSON objects. A CSV line has a part for
-/// the run, for the point, and for the row; a list for each part gives the columns and the paths of
-/// their values in the JSON object.
+/// the run, for the point, and for the row; lists such as run_columns give the columns of a part,
+/// and the paths of their values in its JSON object.
 namespace isoscale::analysis::render {
 namespace {
 
@@ -114,7 +114,7 @@ constexpr std::string_view serve_columns =
     "queueing_median=queueing_median_seconds queueing_p99=queueing_p99_seconds";
 
 /// Returns the JSON of the joined curve to which a point belongs, with the results of the joined
-/// point; null if there is no such curve.
+/// point unless this point was left out; null if there is no such curve.
 Json place_json(const merge::Joined& joined, const PointReport& point) {
   const std::optional<merge::JoinedPlace> place = merge::place_of(joined, point);
   if (!place) return {};

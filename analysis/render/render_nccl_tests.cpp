@@ -18,7 +18,8 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the text with blanks replaced, since blanks separate the columns.
+/// Returns the text with "_" in place of blanks, since blanks separate the columns; "none" for an
+/// empty text.
 std::string word(std::string text) {
   text = escape(text);
   std::ranges::replace(text, ' ', '_');

@@ -155,7 +155,7 @@ Facts warnings(const std::vector<std::string>& sentences) {
   return facts;
 }
 
-/// Returns the headline and the tables of an index.
+/// Returns the headline, the tables and the warnings of an index.
 Document index_document(const catalog::Index& index, Numbered numbered) {
   Document document{Heading{index_headline(index, numbered)}};
   for (const catalog::IndexMachine& machine : index.machines) {

@@ -20,8 +20,8 @@ namespace isoscale::analysis::render {
 
 // The following declare the summary, which fits on one screen, and its tables.
 
-/// Returns the content of the summary: the machine, the scaling and the largest losses of each
-/// curve, the most severe findings and the first warnings.
+/// Returns the content of the summary: the machine, failed and skipped points, the scaling and the
+/// largest losses of each curve, the most severe findings and the first warnings.
 [[nodiscard]] Document answer(const merge::Report& report);
 /// Returns answer() followed by the commands that show more of the report.
 [[nodiscard]] Document summary(const merge::Report& report);
@@ -51,7 +51,7 @@ struct BenchesSummary {
   std::size_t left_out = 0;
 };
 /// Returns the main figures of each micro-benchmark, from the point that telling_point() chooses.
-/// That is, of the points without a label, the one with the most ranks, if there is any.
+/// This is the point with the most ranks among those without a label, if there are any.
 [[nodiscard]] BenchesSummary summarise_benches(const merge::Report& report);
 
 /// These functions return the meanings of the columns of the tables of curves and of
@@ -83,7 +83,8 @@ struct BenchesSummary {
 
 /// Returns one object for each finding, with the keys rule, concern, severity, size, curve, ranks
 /// (a list), sentence, evidence (a list of objects with ranks, what, value, unit and text),
-/// next_step and source. A value that is absent is null.
+/// next_step and source. A severity, a size, a curve or the ranks of an evidence are null if they
+/// are absent.
 [[nodiscard]] nlohmann::ordered_json findings_json(std::span<const advice::Finding> findings);
 
 // The following declare the tables of an index of runs.

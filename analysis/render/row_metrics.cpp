@@ -29,8 +29,8 @@ Value row_time(const RowReport& row) {
   return time;
 }
 
-/// Returns the NUMA node whose memory a row used; null if the system chose the node, which is
-/// stored as a negative number.
+/// Returns the NUMA node whose memory a row used; null if none is stored, or if the system chose
+/// the node, which is stored as a negative number.
 Value numa_node(const RowReport& row) {
   const auto node = number_of(*row.data, "numa");
   return node && *node >= 0 ? count_or_null(node) : Value();
@@ -143,7 +143,7 @@ constexpr auto end_of_hidden = [](const OverlapReport& at) -> Value {
   return at.hidden ? value_json((*at.hidden).*End) : Value();
 };
 
-// The keys of these kinds of rows in the JSON report. In a row, gpu_keys follow the keys of its
+// The keys that rows of each kind have in the JSON report. The keys in gpu_keys follow those of the
 // kind.
 constexpr std::string_view collective_keys =
     "op dtype in_place bytes count time algbw busbw wrong reduction implementation axis groups "

@@ -173,7 +173,7 @@ void add_findings(const merge::Report& report, const CurvesSummary& curves, Docu
 }
 
 /// Returns all warnings: those of the report, of files, of runs and their preflight checks, and of
-/// the devices of points.
+/// the devices at points of curves.
 std::vector<std::string> warnings_of(const merge::Report& report) {
   std::vector<std::string> all = report.warnings;
   for (const auto& [key, text] : index_warnings(report.index)) all.push_back(text);

@@ -63,10 +63,11 @@ std::string own_step_text(const PointReport& point) {
   return text.empty() ? "" : "own step: " + text;
 }
 
-/// Returns the time that the step lost relative to the baseline, by cause. If the causes do not add
-/// up to the loss, own_step_text() takes their place. In this case the difference between traced
-/// and untraced steps is added: in front if it is a loss, behind if it is a gain. It is also added
-/// if it is large compared with the causes, since it then makes them doubtful.
+/// Returns the two largest causes of the time that the step lost relative to the baseline, as
+/// shares of the step. If the causes do not add up to the loss, it returns own_step_text() instead,
+/// and adds the difference between traced and untraced steps: in front if it is a loss, behind if
+/// it is a gain. It also adds this difference if it is large compared with the causes, since it
+/// then makes them doubtful.
 std::string lost_text(const PointReport& point) {
   const efficiency::Waterfall& waterfall = *point.causes.waterfall;
   std::vector<std::pair<std::string, double>> shares;
@@ -98,8 +99,8 @@ Value lost_most(const CurveRow& row) {
   return value_json(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
 }
 
-/// Returns the labels of the point, then the labels of its baseline, which make its efficiency
-/// doubtful.
+/// Returns the labels of the point, "WRONG" if its results are wrong, and, if it has an efficiency,
+/// the labels of its baseline, which make this efficiency doubtful.
 Value notes_of(const CurveRow& row) {
   std::vector<std::string> all;
   if (row.point != nullptr) {
@@ -258,8 +259,8 @@ std::string sentence_of(const std::vector<CurveRow>& rows) {
   return "No efficiency: no curve has times on two rank counts.";
 }
 
-/// If all rows have the same baseline, names it in the heading of the column of efficiencies, and
-/// removes the column of baselines.
+/// If all efficiencies are against the same baseline, names it in the heading of their column, and
+/// removes the column of baselines. Also removes the latter if there is no column of efficiencies.
 void name_baseline(DocumentTable& table, const std::vector<CurveRow>& rows) {
   std::set<std::string> names;
   for (const CurveRow& row : rows) {

@@ -53,8 +53,9 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 /// in a spreadsheet and on a terminal.
 using CsvCell = std::pair<std::string_view, std::string>;
 
-/// Returns the text of a CSV cell, escaped as escape() does but never cut. An apostrophe precedes a
-/// text that begins with =, +, - or @, which a spreadsheet would take for a formula.
+/// Returns the text of a CSV cell, escaped as escape() does but never cut, and in quotes if RFC
+/// 4180 asks for them. An apostrophe precedes a text that begins with =, +, - or @, which a
+/// spreadsheet would take for a formula.
 [[nodiscard]] std::string text_cell(std::string_view text);
 
 [[nodiscard]] std::string csv_heading(const std::vector<CsvCell>& cells);
@@ -95,7 +96,7 @@ struct TitledTable {
 /// Returns escaped text with Markdown's special characters escaped, too, so that it is shown as it
 /// is.
 [[nodiscard]] std::string literal(std::string_view text);
-/// Returns the table in Markdown, with its title above.
+/// Returns the table in Markdown, with its title above and without columns of Align::drawing.
 [[nodiscard]] std::string markdown_table(const TitledTable& table);
 
 }  // namespace isoscale::analysis::render

@@ -20,8 +20,8 @@
 #include "base/handle.hpp"
 #include "results/records/stored_values.hpp"
 
-/// Wraps HDF5 and checks the result of every call; only this header includes <hdf5.h>. The wrapper
-/// is not thread-safe: HDF5 must be used from one thread.
+/// Wraps HDF5 and checks the result of every call; of the program's files, only this header
+/// includes <hdf5.h>. The wrapper is not thread-safe: HDF5 must be used from one thread.
 namespace isoscale::results::hdf5 {
 
 /// An error with HDF5's own error stack as text, outermost call first.
@@ -116,9 +116,9 @@ class Group {
   }
 
   /// Writes a dataset of numbers or texts in row-major order; without dimensions it is a single
-  /// value. Large datasets are chunked, compressed and have checksums. Text has a fixed length in
-  /// the file. If `names` is given, it holds the meanings of the numbers 0, 1, ..., and becomes the
-  /// dataset's attribute `values`.
+  /// value. Datasets of 64 KiB or more are chunked; they are compressed and have checksums if this
+  /// HDF5 can do so. Text has a fixed length in the file. If `names` is given, it holds the
+  /// meanings of the numbers 0, 1, ..., and becomes the dataset's attribute `values`.
   template <Number T>
   void write(const std::string& name, Dimensions dimensions, std::span<const T> values,
              const About& about, std::span<const std::string> names = {}) {
@@ -174,8 +174,9 @@ class File {
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
-  /// True if the file begins with the signature of HDF5, or with the digest block that a run file
-  /// has before its HDF5 data. Of a truncated file, 8 bytes of that block are enough.
+  /// True if the signature of HDF5 is at the beginning of the file or after 512 bytes, the size of
+  /// a digest block (integrity.hpp). Also true if the file begins like a digest block, since it may
+  /// have been cut off there; of a shorter file, the first 8 bytes are enough.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;

@@ -16,8 +16,9 @@ constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datase
 
 constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< bytes; the default of HDF5's chunk cache
 
-/// Returns the properties with which a dataset is created. Large datasets have chunks of at most 1
-/// MiB, of whole rows if these fit, with compression and checksums if this HDF5 has them.
+/// Returns the properties with which a dataset is created. Datasets of `chunked_from` bytes or more
+/// have chunks of at most 1 MiB, of whole rows if these fit. They have compression and checksums if
+/// this HDF5 has them.
 PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
   PropertyId create{check(H5Pcreate(H5P_DATASET_CREATE))};
   hsize_t bytes = element_size;

@@ -129,7 +129,7 @@ FileIdentity identity(const struct stat& facts) {
 
 constexpr std::string_view extension = ".h5";
 
-/// Returns "run" for "run.h5"; other names are unchanged.
+/// Returns the file's name without its folder and without ".h5": "run" for "/tmp/run.h5".
 std::string stem_of(const fs::path& run_file) {
   return (run_file.extension() == extension ? run_file.stem() : run_file.filename()).string();
 }
@@ -154,8 +154,8 @@ void check_directory(const fs::path& path, const fs::path& directory) {
   }
 }
 
-/// True if this user may replace the file. In a directory with the sticky bit (such as /tmp), only
-/// root and the owners of the file and of the directory may.
+/// False if the sticky bit of the directory (as /tmp has it) keeps this user from replacing the
+/// file. In such a directory, only root and the owners of the file and of the directory may.
 bool may_replace(const fs::path& path, const fs::path& directory) {
   struct stat file {};
   struct stat parent {};

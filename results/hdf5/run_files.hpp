@@ -46,10 +46,11 @@ class TemporaryFile {
   /// system cannot reserve.
   void reserve(std::uint64_t more);
   /// Gives the file its final name. The content is on disk before the name is, so that at any time,
-  /// even if the machine stops, the name refers to the complete old or new content. The file takes
-  /// over the permissions of a file that it replaces. The returned descriptor stays valid even if
-  /// the name is later removed or reused, and holds the file's lock. Throws base::Error, with the
-  /// old content in place; only warns if the content is on disk but the name may not be.
+  /// even if the machine stops, the name refers to the complete old or new content. A file that
+  /// replaces another takes over its permissions. The returned descriptor stays valid even if the
+  /// name is later removed or reused, and holds the file's lock. Throws base::Error, with the old
+  /// content in place, if any step fails or if a file has the name and `how` is only_new. It only
+  /// warns if the new content is on disk but the name may not be.
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
  private:
@@ -68,7 +69,7 @@ class TemporaryFile {
 void write_at(const Descriptor& file, std::uint64_t at, std::string_view bytes,
               std::string_view what = "write");
 
-/// Returns the file's current name, for messages.
+/// Returns the file's current name for messages; "a run file" if it is not known.
 [[nodiscard]] std::string name_of(const Descriptor& file);
 
 /// Identifies a file independently of its name: no two files that exist at the same time have the
@@ -78,7 +79,7 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 /// Returns the identity of the file with this name; none when there is no such file. Does not
-/// follow links.
+/// follow links. Throws base::Error if the file cannot be looked at.
 [[nodiscard]] std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 [[nodiscard]] FileIdentity identity_of(const Descriptor& file);
 
@@ -87,8 +88,9 @@ struct FileIdentity {
 
 /// Takes the advisory lock of an open file. It is held until the descriptor is closed, at the
 /// latest until the process ends for any reason. A writer holds this lock on the file that it
-/// published last. Returns false if another process holds the lock. Returns true if the lock was
-/// taken, or if the file system has no locks. HDF5's own locks are independent of this one.
+/// published last. Returns false if another process, or another descriptor of this one, holds the
+/// lock. Returns true if the lock was taken, or if the file system has no locks. HDF5's own locks
+/// are independent of this one.
 [[nodiscard]] bool lock(const Descriptor& file);
 
 /// Opens and locks the file with this name, so that no other process replaces it. Returns an empty
@@ -102,9 +104,9 @@ void sweep_temporary_files(const std::filesystem::path& directory);
 /// Checks before a run whether a run file can be written at `path`. The directory must exist, and
 /// it must be possible to create files there (one is created and removed). Without
 /// IfExists::overwrite, there must be no file at `path` and none with the name of one of its parts;
-/// with it, a file at `path` must be one that this user may replace. The name must be short enough
-/// for the longer names of parts. Removes temporary files that killed runs of this machine left
-/// there. Throws base::UsageError if a condition does not hold.
+/// with it, a file at `path` must be a regular file that this user may replace. The name must be
+/// short enough for the longer names of parts. Removes temporary files that killed runs of this
+/// machine left there. Throws base::UsageError if a condition does not hold.
 void check_output(const std::filesystem::path& path, settings::IfExists if_exists);
 
 /// Returns the path of the part file of the point number `index`, in the folder of the run file:

@@ -21,7 +21,8 @@ namespace isoscale::results {
 
 /// Writes the two attributes that identify the file: its format and its schema version.
 void put_marks(hdf5::Group& root, std::string_view format);
-/// Writes everything of the run but its points and the attributes that put_marks() writes.
+/// Writes the run without its points and without the attributes that put_marks() writes. The group
+/// for its points is made, but empty.
 void put_header(hdf5::Group& root, const RunData& run);
 /// Writes the fields that may change until a run ends: its warnings and calibration (run_end in
 /// layout.hpp), its status and its end time.

@@ -69,8 +69,8 @@ enum class Accept : std::uint8_t { digest_right, all };
 /// Thrown with Accept::digest_right for a run file or part file whose digest is wrong or missing.
 struct DigestNotRight {};
 
-/// Returns the file's minor schema version. Throws base::UsageError for another major version, and
-/// for any text that is not MAJOR.MINOR as the writer writes it.
+/// Returns the file's minor schema version. Throws base::UsageError if the file has no version,
+/// another major version, or any text that is not MAJOR.MINOR as the writer writes it.
 int check_version(const fs::path& path, const hdf5::Group& root) {
   if (!root.has_attribute("schema_version")) {
     refuse(path,
@@ -96,8 +96,8 @@ int check_version(const fs::path& path, const hdf5::Group& root) {
                      major > schema_major ? "a newer Isoscale" : "the Isoscale that wrote it"));
 }
 
-/// Throws base::UsageError for HDF5 files that do not have the format `wanted`. Returns the file's
-/// minor schema version.
+/// Returns the file's minor schema version. Throws base::UsageError for HDF5 files that do not have
+/// the format `wanted`, and as check_version() does.
 int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view wanted) {
   const std::string format = root.has_attribute("format") ? root.text("format") : "";
   if (format == part_format_name && wanted == format_name) {
@@ -275,7 +275,8 @@ constexpr std::uint64_t memory_per_byte =
     /// and the records that are made from them need it.
     8;
 
-/// The least number of bytes that must be read or written in a second of CPU time.
+/// The separate process may use one second of CPU time for each of this many bytes of the files,
+/// and one second more.
 constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -288,7 +289,8 @@ constexpr int slowdown = 1;
 
 #endif
 
-/// The first letter of the separate process's answer; after `refused`, the error message follows.
+/// The first letter of the separate process's answer. After `refused` the error message follows,
+/// after `read_well` the id if it was asked for.
 constexpr char read_well = 'r', refused = 'n';
 
 /// Returns limits on memory, CPU time and wall time from the sizes of a run file and of its parts.
@@ -373,7 +375,7 @@ fs::path folder_for_copies(const fs::path& path) {
 
 /// Reads a run like read_run, in a separate process. If the process crashes or exceeds its limits
 /// (memory: 1 GiB plus 8 times the size of the files; CPU time: 1 s plus 1 s for each 8 MiB of
-/// them), the file is refused like a damaged one.
+/// them; wall time: 60 s plus 10 times the CPU time), the file is refused like a damaged one.
 RunData read_apart(const fs::path& path) {
   const TemporaryFile copy{folder_for_copies(path)};
   // Only this user may read the copy, since the run may be private; this is set while the file is
@@ -393,7 +395,7 @@ RunData read_apart(const fs::path& path) {
 }
 
 /// Returns the attribute `id` of an HDF5 file of this format (layout.hpp), read in a separate
-/// process; none when it cannot be read.
+/// process; none when the file has another format or cannot be read.
 std::optional<std::string> id_apart(const fs::path& path, std::string_view format) {
   const base::Answer answer = base::answer_within(limits_for(path), [&]() -> std::string {
     try {

@@ -14,9 +14,9 @@ namespace isoscale::results {
 
 /// Reads the whole run from a run file and its part files. Attributes, groups and datasets that
 /// this version does not know are ignored. Throws base::UsageError, which names the file, when it
-/// is missing, not an HDF5 file, truncated, not a run file, of a newer or older major schema
-/// version, damaged, or inconsistent. Files whose digest is wrong or missing are read in a separate
-/// process; throws base::Error if it cannot be started.
+/// is missing, unreadable, not an HDF5 file, truncated, not a run file, of a newer or older major
+/// schema version, damaged, inconsistent, or too large for memory. Files whose digest is wrong or
+/// missing are read in a separate process; throws base::Error if it cannot be started.
 [[nodiscard]] RunData read_run(const std::filesystem::path& path);
 
 /// Reads those points of the run `id` that can be read from files with a right digest. The file at
@@ -26,12 +26,13 @@ namespace isoscale::results {
                                                      const std::string& id,
                                                      const std::filesystem::path& parts_in);
 
-/// True if there is a file that may be a run file or a part of one; it must not be overwritten with
-/// other content.
+/// True if `path` is a regular file that begins like an HDF5 file or like a run file. It may then
+/// be a run file or a part of one, so it must not be overwritten with other content.
 [[nodiscard]] bool may_be_run_file(const std::filesystem::path& path);
 
 /// Returns the id of the run that a file of this format (layout.hpp) belongs to; none when the file
-/// does not exist, has another format or cannot be read. Throws no HDF5 errors.
+/// has another format or cannot be read, or when `path` is missing, a link or not a regular file.
+/// Throws no HDF5 errors.
 [[nodiscard]] std::optional<std::string> run_id_of(const std::filesystem::path& path,
                                                    std::string_view format);
 

@@ -147,7 +147,8 @@ std::optional<std::string> bytes_at(const Descriptor& file, std::uint64_t at, st
   return read_at(file, at, bytes).size() == length ? std::optional{std::move(bytes)} : std::nullopt;
 }
 
-/// Returns the JSON at the end of a file if its digest is right.
+/// Returns the JSON at the end of a file; absent if there is none, if it is longer than 64 MiB, or
+/// if its digest is wrong.
 std::optional<std::string> stored_text(const Descriptor& file) {
   constexpr std::uint64_t longest = std::uint64_t{64} << 20U;
   const std::uint64_t size = size_of(file);

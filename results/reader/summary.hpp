@@ -16,10 +16,10 @@
 /// program that changes the file through HDF5 removes the summary.
 namespace isoscale::results {
 
-/// The measured results of a point that a summary keeps.
+/// The measured results of a point that a summary keeps; untraced_times() is in counted_steps.hpp.
 struct PointFigures {
-  std::optional<double> step_time{};  ///< seconds, median of the untraced steps that count
-  std::size_t counted = 0;            ///< number of the untraced steps that count
+  std::optional<double> step_time{};  ///< seconds, median of untraced_times()
+  std::size_t counted = 0;            ///< number of untraced_times()
   std::size_t steps = 0, rows = 0;    ///< numbers of all steps and of all result rows of the point
   /// The name of the file that holds the point; absent: the run file.
   std::optional<std::string> part_file{};

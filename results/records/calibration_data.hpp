@@ -38,10 +38,11 @@ struct CalibrationCurve {
   std::optional<Fitted> latency{};
   std::optional<Fitted> bandwidth{};  ///< bytes/s; limit of algbw for large sizes
   /// The relative error of the curve between its sizes: if the curve predicts the time t, the real
-  /// time lies between t / (1 + error) and t * (1 + error). Absent if there are fewer than 5 sizes.
+  /// time should lie between t / (1 + error) and t * (1 + error). Absent if there are fewer than 5
+  /// sizes.
   std::optional<double> error{};
-  /// The interpolation between sizes: "log" is linear in the logarithm of the size, "linear" is
-  /// linear in the size.
+  /// The interpolation between sizes: "log" is a straight line between the logarithms of size and
+  /// time, "linear" one between size and time.
   std::string form = "log";
   /// The labels by which the measured times do not represent the machine ("oversubscribed",
   /// "shared-gpu", "injected"), joined to one text; "" = none.
@@ -76,8 +77,8 @@ struct GemmRate {
   double m = 0, n = 0, k = 0, batch = 1;
   double rate = 0;       ///< FLOP/s, median
   std::string labels{};  ///< as in CalibrationCurve
-  /// The prediction for this shape from the other shapes, divided by `rate`, minus 1; absent where
-  /// there is no other shape.
+  /// The prediction for this shape from the most similar other shapes of the same type and cache
+  /// state, divided by `rate`, minus 1; absent where there are none.
   std::optional<double> held_out{};
 
   bool operator==(const GemmRate&) const = default;
@@ -89,8 +90,8 @@ struct GemmCeiling {
   double rate = 0;               ///< FLOP/s of one rank
   double m = 0, n = 0, k = 0, batch = 1;
   /// The relative error of rates that are predicted from other shapes: if the prediction is r, the
-  /// real rate lies between r / (1 + error) and r * (1 + error). Absent if too few shapes were
-  /// measured.
+  /// real rate should lie between r / (1 + error) and r * (1 + error). Absent if too few shapes
+  /// were measured.
   std::optional<double> error{};
   std::string labels{};
 

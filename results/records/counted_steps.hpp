@@ -22,7 +22,7 @@ struct StepBlock {
 };
 
 /// Returns the blocks that follow warm-up, in order; blocks without a step that counts are left
-/// out. A step that lacks the time of some rank does not count.
+/// out. A step does not count if the time of some rank is missing, not finite or not above 1e-12 s.
 [[nodiscard]] std::vector<StepBlock> step_blocks(const PointData& point);
 
 /// Returns the times of the untraced steps that count, in order.

@@ -38,7 +38,7 @@ struct CommunicatorTime {
 };
 
 /// One quantity of a device, sampled while a point was measured. Times are seconds after the first
-/// step of the point, on the clock of rank 0.
+/// step of the point began, on the clock of rank 0.
 struct DeviceSeries {
   int rank = 0;          ///< the rank of the point that sampled it
   std::string device{};  ///< "gpu 0", "cpu", "package 0", "mlx5_0 port 1"

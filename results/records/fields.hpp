@@ -206,14 +206,15 @@ struct Pairs {
 };
 
 /// A dataset. In a table it has one element for each row, or, if the member is a list with an entry
-/// for each rank, one line of elements for each row. In a single record it is one text, or a list.
+/// for each rank, one line of elements for each row. In a single record it is one text, or a list,
+/// whose entries are stored like the rows of a table.
 template <class Member>
 struct Field {
   const char* name;
   Member member;
   About about;
   int since = 0;
-  std::string_view per{};  ///< "ranks" or "steps" if the member is a list with one entry for each
+  std::string_view per{};  ///< "ranks" or "steps" for a list with one entry for each of them
 
   template <class Row>
   void put_rows(auto& into, const std::vector<Row>& rows, std::size_t ranks) const {

@@ -61,10 +61,11 @@ inline constexpr auto rank_fields =
                               {"nccl", "NCCL", WhenResumed::must_match, true},
                               {"cpu_quota", ""}});
 
-/// True if an environment variable may affect times: a variable of NCCL, CUDA, MPI, BLAS or OpenMP,
-/// by the beginning of its name. Such variables affect how ranks communicate, where they are bound,
-/// how many threads they have and how they compute. False for all other variables, and for the few
-/// of these libraries that do not affect times (of_one_launch in identity.cpp), such as NCCL_DEBUG.
+/// True if an environment variable may affect times: if its name begins like those of NCCL, CUDA,
+/// MPI, UCX, libfabric, BLAS or OpenMP. Such variables affect how ranks communicate, where they are
+/// bound, how many threads they have and how they compute. False for all other variables, and for
+/// the few of these libraries that do not affect times (of_one_launch in identity.cpp), such as
+/// NCCL_DEBUG.
 [[nodiscard]] bool bears_on_times(std::string_view variable);
 /// False for variables for which a launch that continues a run may have another value, such as
 /// NCCL_DEBUG, which controls logging, and CUDA_VISIBLE_DEVICES, which selects devices.

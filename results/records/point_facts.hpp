@@ -54,8 +54,8 @@ inline constexpr std::size_t fewest_steps = 6;
   return found;
 }
 
-/// Returns the entry `key` of a point's options or of its model's sizes as a number; absent if it
-/// is not a whole number of at least 1.
+/// Returns the entry `key` of a point's options or of its model's sizes as a number; absent if
+/// there is no such entry or if it is not a whole number of at least 1.
 [[nodiscard]] std::optional<double> count_in(const std::map<std::string, std::string>& texts,
                                              const std::string& key);
 
@@ -92,13 +92,15 @@ struct NodeUse {
   int most_of_launch = 0;    ///< most ranks of the launch on any node
   /// True if the point is on one node and has all ranks of the launch that are on this node.
   bool fills_node = false;
-  /// For each axis with several ranks, the way in which its groups lie on nodes.
+  /// For each axis with several ranks, the way in which its groups lie on nodes; empty for a
+  /// skipped point, which has no mesh.
   std::map<mesh::Axis, mesh::Reach> axes{};
 
   bool operator==(const NodeUse&) const = default;
 };
 
-/// Returns the distribution of a point's ranks; absent where the node of some rank is not known.
+/// Returns the distribution of a point's ranks; absent where the node of some rank is not known, or
+/// if the point has no ranks.
 [[nodiscard]] std::optional<NodeUse> node_use(const RunData& run, const PointData& point);
 
 /// Returns the GEMM algorithms that a run chose, one for each shape, from the first point that has

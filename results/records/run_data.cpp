@@ -34,7 +34,8 @@ void check_mesh(const PointData& point) {
 }
 
 /// Throws base::Error unless each list per rank or per step has one entry for each rank or step.
-/// Lists per rank may also be empty, if nothing was measured.
+/// Lists per rank may also be empty, if nothing was measured. Also throws if there are more warm-up
+/// steps than steps.
 void check_lengths(const PointData& point) {
   const auto ranks = static_cast<std::size_t>(point.ranks);
   for_each_field(fields_of<PointData>, [&](const auto& field) {
@@ -52,9 +53,10 @@ void check_lengths(const PointData& point) {
       "{} warm-up steps of {}", point.warm_up_steps, point.step_times.size());
 }
 
-/// Throws base::Error unless every op is on a stream that exists, has waits and transfers that
-/// exist, and waits only for earlier ops. Also throws if the distance to a peer is INT32_MIN, which
-/// cannot be negated: the matching op of the peer has the negated distance.
+/// Throws base::Error for more than program::max_streams streams, and unless every op is on a
+/// stream that exists, has waits and transfers that exist, and waits only for earlier ops. Also
+/// throws if the distance to a peer is INT32_MIN, which cannot be negated: the matching op of the
+/// peer has the negated distance.
 void check_outline(const program::Outline& outline) {
   const std::size_t streams = outline.streams.size();
   require(streams <= program::max_streams, "a rank has too many streams");

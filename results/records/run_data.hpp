@@ -19,7 +19,7 @@
 #include "units/quantity.hpp"
 
 /// The data of one launch in memory. The code that measures fills it, the writer stores it, the
-/// reader returns it, and the analysis uses nothing else.
+/// reader returns it, and the analysis uses nothing else of the launch.
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
@@ -152,7 +152,7 @@ struct PointData {
   std::vector<double> clock_offset, clock_error;
   std::vector<double> clock_drift{};
   std::vector<SoloTimes> solo_times{};  ///< for the traced ranks
-  std::vector<OpSums> op_sums{};        ///< for the traced steps that count
+  std::vector<OpSums> op_sums{};        ///< for traced steps, see OpSums
   std::vector<DeviceSeries> device_series{};
   /// Seconds from the start of the point's first step to the end of its last; absent: not known.
   std::optional<double> measured_seconds{};
@@ -199,12 +199,12 @@ struct RunData {
   std::optional<CalibrationData> calibration{};
 };
 
-/// Throws base::Error when a point is inconsistent: a list per rank or per step has the wrong
-/// length, traces have ops or ranks that do not exist, or rows have ranks that do not exist or
-/// plays with a wrong number of times. A valid point can be analysed without further checks.
+/// Throws base::Error when a point is inconsistent, for example if a list per rank or per step has
+/// the wrong length, if traces or rows have ranks that do not exist, or if ops wait for later ones.
+/// A valid point can be analysed without further checks.
 void validate(const PointData& point);
-/// Throws base::Error unless the sizes of a curve's samples are ascending and their fitted times
-/// are positive.
+/// Throws base::Error unless the sizes of a curve's samples are ascending and not negative, and
+/// their fitted times are positive.
 void validate(const CalibrationCurve& curve);
 
 }  // namespace isoscale::results

@@ -146,8 +146,8 @@ Value restored(Stored<Value> from) {
   }
 }
 
-/// The number of values of the enumeration Code, for enumerations whose codes are stored. name()
-/// gives the name of each value.
+/// The number of values of the enumeration Code; name() gives the name of each value. It is 0 for
+/// enumerations that are not stored, and for those for which code_names() is specialised.
 template <class Code>
 inline constexpr std::size_t code_count = 0;
 
@@ -163,7 +163,8 @@ std::vector<std::string> code_names() {
 }
 
 /// Converts the codes of a file to those of this program by the names of the enumerators, since the
-/// file may have been written with other codes.
+/// file may have been written with other codes. Throws base::Error for a code whose name this
+/// program does not know.
 inline std::vector<std::uint8_t> translated(const char* name, std::vector<std::uint8_t> codes,
                                             const std::vector<std::string>& theirs,
                                             const std::vector<std::string>& ours) {
@@ -215,8 +216,9 @@ void put_attribute(Sink& into, const char* attribute, const Value& value) {
   }
 }
 
-/// Sets a value from an attribute. A missing attribute leaves an optional empty. Throws base::Error
-/// if the attribute is out of range, or missing for a value that is not optional.
+/// Sets a value from an attribute. A missing attribute leaves an optional empty. Throws if the
+/// attribute has another type, an unknown name of an enumerator or a number out of range, or if it
+/// is missing for a value that is not optional.
 template <class Source, class Value>
 void get_attribute(const Source& from, const char* attribute, Value& value) {
   if constexpr (is_optional<Value>) {

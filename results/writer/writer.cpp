@@ -133,7 +133,8 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
 }
 
 /// True if the file still has the id, end time and points of `read`, the run as it was read, and
-/// the points have the same status, so that no other launch has changed the file.
+/// the points have the same status, so that no other launch has changed the file. The status of
+/// points in part files is not compared.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {

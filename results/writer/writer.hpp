@@ -18,14 +18,14 @@
 
 namespace isoscale::results {
 
-/// The size of the run file above which further points are written to part files.
+/// A point that would make the run file larger than this is written to a part file.
 inline constexpr units::Bytes default_part_limit{std::uint64_t{256} << 20U};
 
 /// Writes a run file point by point (SCHEMA.md). The file with the final name is always complete
 /// and readable: each commit changes a copy, which then replaces the file. Until the first commit,
 /// that name belongs to no file, or still to the old file that the run will replace. No temporary
-/// file remains after an exception. A writer is used by one process, from one thread. The files
-/// that it has written or will replace are locked against other writers. If another writer has
+/// file remains after an exception. A writer is used by one process, from one thread. The run file
+/// that it has published or will replace is locked against other writers. If another writer has
 /// replaced the file nevertheless, it is left alone, and the commit throws.
 class RunWriter {
  public:
@@ -47,9 +47,9 @@ class RunWriter {
                                         const std::set<int>& again,
                                         units::Bytes part_limit = default_part_limit);
 
-  /// Appends one point; when this returns, it is on disk. Throws base::Error, with the file
-  /// unchanged, when the point is inconsistent, when its index is already in the file, or when
-  /// there is no space.
+  /// Appends one point; when this returns, it is on disk. Throws base::Error when the point is
+  /// inconsistent, when its index is already in the file, or when the file cannot be written, for
+  /// example for lack of space. The file then has the same points as before.
   void commit(const PointData& point);
 
   /// Writes the end time, completeness, warnings and calibration of `last`; if no point was
@@ -58,8 +58,8 @@ class RunWriter {
   void finish(const RunData& last);
 
   /// Returns a copy, in `directory`, of the file that was published last, even if its name has been
-  /// removed or reused; part files are not copied. Null before the first commit. Throws base::Error
-  /// when there is no space for the copy.
+  /// removed or reused; part files are not copied. Null if none was published yet. Throws
+  /// base::Error when there is no space for the copy.
   [[nodiscard]] std::unique_ptr<TemporaryFile> copy_published(
       const std::filesystem::path& directory) const;
 
@@ -68,8 +68,8 @@ class RunWriter {
   RunWriter(Existing, const std::filesystem::path& path, RunData earlier,
             const std::set<int>& again, units::Bytes part_limit);
   void write_header(const TemporaryFile& file) const;
-  /// Copies the published file, changes the copy's root group, and publishes the copy with `next`,
-  /// its new summary.
+  /// Copies the published file, or writes the header if there is none, reserves `room` bytes,
+  /// changes the copy's root group, and publishes the copy with `next`, its new summary.
   template <class Change>
   void commit_change(std::uint64_t room, RunSummary next, Change&& change);
   /// Returns the summary with one more point.

@@ -86,11 +86,11 @@ export const mostBeside = 6; // limit on charts of curves side by side
 export const eachCurve = (curves, make) => [curves.length > mostBeside
   ? oneOf("curve", curves.map((curve) => curve.short), (i) => [{ charts: [make(curves[i], i)] }]) : { charts: curves.map(make) }];
 
-/** Returns the number of mesh axes of a point that have more than one rank. */
+/** Returns the number of mesh axes that have an extent above 1 at a point. */
 const axes = (point) => Object.values(point.full?.mesh ?? {}).filter((extent) => extent > 1).length;
 
-/** Returns the point with the most ranks and, among equals, the most parallel axes. If some points
- * are traced, only these are considered. */
+/** Returns {group, point} for the point with the most ranks and, among equals, the most mesh axes
+ * (see axes()). If some points are traced, only these are considered. */
 function firstChoice(groups) {
   const all = groups.flatMap((group) => group.points.map((point) => ({ group, point })));
   const traced = all.filter(({ point }) => point.details.timeline);

@@ -62,7 +62,8 @@ const resized = new ResizeObserver((entries) => {
 /** Returns the text with each "{name|", which would begin a style of ECharts's rich text, made
  * harmless by an invisible character after the brace. */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
-/** Replaces the control characters that XML does not allow, even if they are escaped. */
+/** Replaces the characters that XML allows in no form, not even escaped, such as most control
+ * characters. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
 /** Returns the bytes of a picture's data URL. */
 const bytesOf = (url) => Uint8Array.from(atob(url.split(",")[1]), (c) => c.charCodeAt(0));
@@ -104,7 +105,8 @@ function complete({ tip, zoom, ...option }, colours, narrow) {
   };
 }
 
-/** Returns the number of lines that a legend with these names takes in a saved picture. */
+/** Estimates the number of lines that a legend with these names takes in a saved picture, from the
+ * lengths of the names. */
 function linesOf(names, width) {
   let [lines, used] = [0, Infinity];
   for (const name of names) {

@@ -23,8 +23,8 @@ import { distinctOf, groupBy, naturally } from "./lists.js";
  * - baseline: the rank count of the point with which the others are compared, or null
  * - baselineName: the baseline as text, "1 rank", or null
  * - perNode: true if the baseline is one node, so that scaling is counted in nodes
- * - points: the measured points
- * - skipped: the points that were not measured */
+ * - points: the points whose status is ok
+ * - skipped: the other points, which failed or were skipped */
 
 export const data = JSON.parse(document.getElementById("data").textContent);
 /** Returns the object's own property, or undefined: an inherited one, such as "constructor", does
@@ -53,8 +53,9 @@ const viewOf = (point, full, runIndex) => ({
   details: (data.details ?? []).find((at) => at.run === runIndex && at.point === full.index) ?? null,
 });
 
-// The keys for which a joined point has values of its own. For all other keys, it has the values of
-// its typical launch. Its causes are relative to the baseline of the joined curve.
+// The keys of `full` (see viewOf()) whose values are those of the joined point itself. For all
+// other keys, `full` has the values of the typical launch. Lost time (waterfall) is against the
+// baseline of the joined curve.
 const joinedKeys = ["traced_step", "breakdown", "hidden_communication", "hidden_transfer", "breakdown_missing", "waterfall", "pop", "serial_fraction"];
 
 function ofLaunches(report, point) {
@@ -109,7 +110,7 @@ export function launchesText(points) {
   return launches.size === 0 ? "" : `traced in ${[...launches].sort(([a], [b]) => a - b).map(one).join(", ")}`;
 }
 
-/** Returns the points of micro-benchmarks as {run, point}. */
+/** Returns the points that have rows of micro-benchmarks as {run, point}. */
 export const benches = (report = data.report) =>
   report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
 /** The labels of points whose times do not represent the machine. */
@@ -120,7 +121,8 @@ export const isUnsound = ({ labels }) => labels.some((label) => unsound.includes
  * differ from rank to rank (such as the UUID of a GPU). */
 export const kindsOf = (run) => run.system?.kinds ?? [];
 
-/** Returns the size of the machine as text: "8 nodes x 8 GPUs", with a multiplication sign. */
+/** Returns the size of the machine as text: "8 nodes x 8 GPUs", with a multiplication sign, or "10
+ * ranks on 3 nodes" if the number of ranks per node is not whole. */
 function shape(run) {
   const perNode = run.ranks / run.nodes;
   const shares = () => run.points.some((point) => point.labels.includes("shared-gpu"));
@@ -129,7 +131,8 @@ function shape(run) {
   return `${counted(run.nodes, "node")} \u00d7 ${counted(perNode, unit)}`;
 }
 
-/** Returns the models of the GPUs, or of the CPUs if there are none. */
+/** Returns the models of the GPUs, or of the CPUs if there are none, as text: "A and B", or "3
+ * kinds" if there are more than two. */
 function models(run) {
   const named = (key) => distinctOf(kindsOf(run).map((kind) => kind.text[key]));
   const gpus = run.device === "cuda" ? named("gpu_name") : [];
@@ -178,7 +181,8 @@ export function dateText(created) {
   return at ? `${at[1]} ${at[2]} UTC` : created ?? "";
 }
 
-/** Returns a period from one time to another: "2026-11-21 23:40 to 23:41 UTC". */
+/** Returns a period from one time to another: "2026-11-21 23:40 to 23:41 UTC", or "2026-11-21 to
+ * 2026-11-23". */
 export function periodText(first, last) {
   const [from, to] = [first, last].map(dateText);
   if (from === to) return from;

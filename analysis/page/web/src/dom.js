@@ -3,8 +3,8 @@
 // Makes elements of the page. Text from run files is inserted as text only, never as markup.
 
 /** Makes an element. The entries of `attributes` become attributes, except `on`, which maps events
- * to listeners. `children` are elements, texts, or arrays of these; null and undefined are
- * skipped. */
+ * to listeners, and entries that are null, undefined or false. `children` are elements, texts, or
+ * arrays of these; null and undefined are skipped. */
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {

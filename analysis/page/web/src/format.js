@@ -12,7 +12,8 @@ const binary = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, 
 /** True for a finite number; unknown values are null. */
 export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
-/** Formats a value of less than 1000 with three significant digits, without an exponent. */
+/** Formats a value from 1 to 1000 with three significant digits, without an exponent. Smaller
+ * values have two decimal places. */
 function digits(value) {
   const size = Math.abs(value);
   if (size >= 100 || value === 0) return value.toFixed(0);
@@ -20,7 +21,7 @@ function digits(value) {
 }
 
 /** Returns the first entry of `factors` ([factor, unit], largest first) whose factor the value
- * reaches when rounded. */
+ * reaches when rounded; undefined if it reaches none. */
 const factorOf = (value, factors) => factors.find(([least]) => Math.abs(value) >= least * 0.9995);
 
 /** Formats a value with an SI prefix: 12.3e6, "B/s" -> "12.3 MB/s". */
@@ -36,8 +37,8 @@ export const flops = (value) => si(value, "FLOP/s");
 /** Formats a ratio: 0.253 -> "25.3%". */
 export const percent = (value, places = 1) => (known(value) ? `${(100 * value).toFixed(places)}%` : missing);
 
-/** Formats a number of bytes: whole numbers of MiB, GiB, ... in these units, all others in decimal
- * units. */
+/** Formats a number of bytes: a whole number of GiB, MiB or KiB in the largest of these units, a
+ * whole number below 1024 in B, and all others with a decimal prefix: "1.50 kB". */
 export function bytes(value) {
   if (!known(value)) return missing;
   if (Number.isInteger(value) && Math.abs(value) < 1024) return `${value} B`;
@@ -45,7 +46,7 @@ export function bytes(value) {
   return whole ? `${value / whole[0]} ${whole[1]}` : si(value, "B");
 }
 
-/** Formats a size of memory in KiB, MiB, ... with three significant digits: "1.96 TiB". */
+/** Formats a size of memory in B, KiB, MiB, ... with three significant digits: "1.96 TiB". */
 export function memory(value) {
   if (!known(value)) return missing;
   const [factor, unit] = factorOf(value, binary) ?? [1, "B"];

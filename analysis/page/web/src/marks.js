@@ -5,7 +5,8 @@
 import { endsOf, formOf, joined, known, lined, meshText, percent, seconds } from "./format.js";
 import { metricsOf } from "./table.js";
 
-/** The symbols of series. They are all filled, since hollow symbols mark points with labels. */
+/** The symbols of series. They are all filled, since hollow symbols have a meaning (see
+ * hollow()). */
 const symbols = [
   "circle", "rect", "triangle", "diamond",
   "path://M0,0L10,0L5,10Z", // a triangle on its tip

@@ -12,11 +12,11 @@ import { formOf, missing } from "./format.js";
  * - value(item): null if it is not known
  * - csv: the heading in the CSV, with the unit that all values have there
  * - text(value): the text of a cell
- * - number: true for right-aligned
+ * - number: true if the cells are right-aligned
  * - look: the CSS class of a cell that has a value, or a function of the value that returns it */
 
-/** Makes a column. Its values have this form and unit, see formOf(). The default of `value` reads
- * the key `title` of an item. */
+/** Makes a column. Its values have this form and unit, see formOf(). Without `value`, the column
+ * shows the item's property whose name is the column's title. */
 export function column(title, value = null, { form, unit, ...own } = {}) {
   const { number = true, unit: copied, text, look } = formOf({ form, unit });
   return { title, csv: copied ? `${title} / ${copied}` : title, value: value ?? ((item) => item[title]), number, text, look, ...own };

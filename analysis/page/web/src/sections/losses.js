@@ -138,7 +138,7 @@ function someOf(points) {
 /** Describes the waterfall chart of a curve, which shows one rank count at a time. whole:
  * "measured" or "predicted". means: a sentence that explains `whole`. sure: the probability of the
  * intervals in tooltips, "95%" if it is not given. beside: the points of all charts that are shown
- * together; the axes of these charts end at the same value. */
+ * together; the axes of these charts end at the same value if they show the whole step. */
 export function waterfallChart({ id, name, points, whole, means, sure, beside = [] }) {
   const isMeasured = whole === "measured";
   const shown = isMeasured ? points : someOf(points);

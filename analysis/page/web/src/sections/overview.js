@@ -121,7 +121,8 @@ function serveCard({ point }) {
 
 const rates = [["busbw", "B/s", "bus bandwidth"], ["flops", "FLOP/s", "rate"], ["bandwidth", "B/s", "bandwidth"]];
 
-/** Makes the card of a micro-benchmark: its highest rate; null if it has none. */
+/** Makes the card of a micro-benchmark: the highest value of the first of the keys in `rates` that
+ * its rows have; null if they have none of them. */
 function peakCard({ point }) {
   for (const [key, unit, name] of rates) {
     const values = point.rows.map((row) => row[key]).filter(known);
@@ -197,8 +198,8 @@ function causesPanel(curves) {
   return panel("Where time is lost", "waterfall", "all causes", texts.map(note), el("ol", { class: "plain" }, items.map((at) => causeOf(at, scale))));
 }
 
-/** Makes the panel with the worst finding of each rule. Faults of hardware come first, and all of
- * them are shown, since they can be repaired. */
+/** Makes the panel with the worst finding of each rule, up to three. Faults of hardware come first,
+ * and all of them are shown, even if they are more, since they can be repaired. */
 function findingsPanel(curves) {
   const all = data.report.findings;
   if (all.length === 0) return null;

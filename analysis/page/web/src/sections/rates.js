@@ -12,8 +12,8 @@ import {
 
 const others = new Set(["gemm", "memory", "p2p", "overlap", "infer", "serve"]);
 const isCollective = (row) => row.members !== undefined && !others.has(row.op);
-/** Returns the words that describe a line of a chart. Its name consists of the number of ranks and
- * of those other words that differ between lines. */
+/** Returns the words that describe a line of a chart. The name of the line consists of the number
+ * of ranks and of those other words that differ between the lines of a chart. */
 const wordsOf = ({ run, point, row }, runs) => ({
   members: known(row.members) ? `${row.members} ranks` : `${point.ranks} ranks`,
   of: row.members !== point.ranks ? `of ${point.ranks}` : null,

@@ -69,8 +69,8 @@ const quantileNumbers = columns("point", "ranks",
     column(nameOfShare[share] ?? `${share}%`, ({ details }) => details.steps.quantiles[share], { form: "seconds" })),
   column("99% / median", ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50], { form: "ratio" }));
 
-/** Describes the chart of step time distributions at all rank counts of a curve, which shows that
- * tails grow with ranks. */
+/** Describes the chart of step time distributions at all rank counts of a curve, so that a reader
+ * sees whether tails grow with ranks. */
 function distributionChart(point, group) {
   const points = group.points.filter(hasDistribution);
   if (!points.includes(point)) return null;
