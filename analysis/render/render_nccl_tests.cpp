@@ -75,13 +75,17 @@ std::string columns_heading() {
 /// thread per process, since this is how Isoscale measures.
 std::string settings_line(const CollectiveGroup& group) {
   std::vector<double> sizes;
+  bool is_checked = false;
   for (const PlacePair& pair : group.sizes) {
     sizes.push_back(number_of(*pair.any().data, "bytes").value_or(0));
+    for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
+      is_checked = is_checked || (row != nullptr && row->data->wrong);
+    }
   }
   if (sizes.empty()) return "";
   const auto [smallest, largest] = std::ranges::minmax(sizes);
-  return fmt::format("# nThread 1 minBytes {:.0f} maxBytes {:.0f} validation: 1\n", smallest,
-                     largest);
+  return fmt::format("# nThread 1 minBytes {:.0f} maxBytes {:.0f} validation: {:d}\n", smallest,
+                     largest, is_checked);
 }
 
 /// Returns the line with the average bus bandwidth, which readers of this format look for at the

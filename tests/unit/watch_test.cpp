@@ -190,6 +190,7 @@ TEST_F(CallsMade, AreCountedByCommunicator) {
 }
 
 TEST_F(CallsMade, MayGoAsFarAsTheNextOpThatIsKnown) {
+  using At = executor::Whereabouts;
   const watch::RankState state =
       described({.plays = 3, .playing = true, .begun = {0, 2}, .next = {3, 4}});
   ASSERT_EQ(state.arrivals.size(), 2);
@@ -207,6 +208,11 @@ TEST_F(CallsMade, MayGoAsFarAsTheNextOpThatIsKnown) {
       described({.plays = 3, .playing = true, .begun = {0, 2}, .next = {4, 4}});
   EXPECT_THAT(vaguer.at[0].op, HasSubstr("2 ops behind it"));
   EXPECT_EQ(vaguer.at[0].meets[0].call.number, 2);
+  // No op of the second lane has begun for certain: it is at its own first, not at the program's.
+  const watch::RankState unsure =
+      described({.plays = 3, .playing = true, .begun = {0, At::no_op}, .next = {1, 4}});
+  ASSERT_EQ(unsure.at.size(), 2);
+  EXPECT_THAT(unsure.at[1].op, HasSubstr("along dp"));
 }
 
 TEST(ExpectedLeft, IsWhatIsPlannedThenAtThePaceOfPointsThatHaveEndedWithinTheBudget) {

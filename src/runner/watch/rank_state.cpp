@@ -135,21 +135,23 @@ class Known {
   std::size_t ops_;
 };
 
-/// The position of a lane: op number `op` is the last that has begun for certain, but any of the
-/// next `behind` ops may have begun, too.
+/// The position of a lane: op number `op` is the last that has begun for certain, or the lane's
+/// first if none has for certain. Any of the next `behind` ops may have begun, too.
 struct Lane {
+  bool is_empty = true;
   std::size_t op = 0;
   std::size_t behind = 0;
   std::vector<std::size_t> met{};  ///< communicators of these ops, as indices into Groups::arrivals
 
   void add(std::size_t index, Begun begun, const std::vector<std::size_t>& places) {
-    if (begun == Begun::yes) {
+    if (begun == Begun::yes || is_empty) {
       op = index;
       behind = 0;
       met.clear();
     } else {
       ++behind;
     }
+    is_empty = false;
     for (const std::size_t place : places) {
       if (std::ranges::find(met, place) == met.end()) met.push_back(place);
     }

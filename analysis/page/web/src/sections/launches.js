@@ -40,7 +40,8 @@ function overTime(machine, i, runs) {
   if (trends.length === 0) return null;
   const itemsOf = (trend) => trend.runs.map((id) => {
     const run = runs.get(id);
-    const { throughput } = run.experiments.find((at) => at.fingerprint === trend.fingerprint);
+    const { throughput } = run.experiments.findLast((at) =>
+      at.fingerprint === trend.fingerprint && at.ranks === trend.ranks && at.throughput.unit === trend.unit);
     return { x: Date.parse(run.created), y: throughput.value / trend.median, throughput, version: run.isoscale_version };
   });
   return linesChart({
@@ -58,7 +59,7 @@ function overTime(machine, i, runs) {
  * day and the last. */
 export function indexHeading({ index, machines }) {
   const days = index.map((run) => run.created.slice(0, 10)).sort();
-  return `${index.length} runs on ${machines.length} kinds of machine, ${days[0] ?? ""} to ${days.at(-1) ?? ""}`;
+  return `${counted(index.length, "run")} on ${counted(machines.length, "kind")} of machine, ${days[0] ?? ""} to ${days.at(-1) ?? ""}`;
 }
 
 export const indexBlocks = (report) => [...report.warnings.map((mark) => ({ mark })), ...indexTables(report)];
