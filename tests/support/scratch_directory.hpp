@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace isoscale::testing_support {
@@ -17,7 +18,8 @@ class ScratchDirectory {
   explicit ScratchDirectory(
       const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
     std::string pattern = (parent / "isoscale-test-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error{"cannot make " + pattern};
+    path_ = pattern;
   }
   ~ScratchDirectory() {
     std::error_code ignored;

@@ -32,9 +32,8 @@ Request request_of(int ranks, Options options) {
 Bench build(const Request& request, int batch) { return hooks().build(request, batch); }
 
 std::vector<OpKind> kinds_in(const program::RankProgram& program, program::Section section) {
-  std::vector<OpKind> kinds;
-  for (const program::Op& op : program.section(section).ops) kinds.push_back(kind_of(op.payload));
-  return kinds;
+  return mapped(program.section(section).ops,
+                [](const program::Op& op) { return kind_of(op.payload); });
 }
 
 TEST(MemoryBench, EveryKindIsAProgramThatHoldsTogether) {
@@ -84,12 +83,12 @@ TEST(MemoryBench, ManagedDataLiesWithTheHostBeforeEachPlay) {
     if (i == 3) continue;
     EXPECT_EQ(bench.cases[i].when, Restore::every_play);
     EXPECT_EQ(bench.cases[i].most_times, 1U) << "a second pass would find the pages there";
-    std::vector<Advice> advice;
-    for (const program::Op& op : program.section(bench.cases[i].restore).ops) {
-      advice.push_back(std::get<program::Advise>(op.payload).advice);
-    }
-    EXPECT_THAT(advice, ElementsAre(Advice::unset_read_mostly, Advice::unset_preferred,
-                                    Advice::prefetch_host));
+    const auto advice_of = [](const auto& op) {
+      return std::get<program::Advise>(op.payload).advice;
+    };
+    EXPECT_THAT(
+        mapped(program.section(bench.cases[i].restore).ops, advice_of),
+        ElementsAre(Advice::unset_read_mostly, Advice::unset_preferred, Advice::prefetch_host));
   }
 }
 
@@ -147,16 +146,12 @@ Request request_of(int ranks, Options options) {
 }
 
 std::vector<std::string> titles(const Request& request) {
-  std::vector<std::string> result;
-  for (const Choice& choice : choices_of(request)) {
-    std::vector<std::string_view> operations;
-    for (const auto operation : choice.measured.op) {
-      operations.push_back(collectives::name(operation));
-    }
-    result.push_back(fmt::format("{}/{}/{}: {}", choice.algorithm, choice.protocol,
-                                 name(choice.registered), fmt::join(operations, ",")));
-  }
-  return result;
+  return mapped(choices_of(request), [](const Choice& choice) {
+    const auto operations = mapped(
+        choice.measured.op, [](const auto operation) { return collectives::name(operation); });
+    return fmt::format("{}/{}/{}: {}", choice.algorithm, choice.protocol, name(choice.registered),
+                       fmt::join(operations, ","));
+  });
 }
 
 TEST(AlgorithmsBench, ListsPairsThatExistBesideTheLibrarysChoice) {

@@ -9,7 +9,7 @@
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::microbench {
 namespace {
 
 using results::PointData;
@@ -21,34 +21,30 @@ using workloads::RowSpec;
 
 // From what ranks report of a case to its rows.
 
-microbench::RankReport through_the_wire(const microbench::RankReport& report) {
-  const std::string packed = results::packed(report);
-  return results::unpacked<microbench::RankReport>(std::as_bytes(std::span{packed}));
-}
-
-TEST(RankReport, ArrivesAsItWasSent) {
-  for (const microbench::RankReport& report :
-       {microbench::RankReport{}, microbench::RankReport{.wrong = 0, .plays = {1, 2}},
-        microbench::RankReport{.wrong = 7, .plays = {}, .stream_times = {{0, 1}, {2, 2}, {2, 3}}},
-        microbench::RankReport{.plays = {1}, .gpu = {.sm_clock = 1.98e9, .throttle_reasons = 0x44}},
-        microbench::RankReport{.plays = {1}, .gpu = {.throttle_reasons = 0}}}) {
-    EXPECT_EQ(through_the_wire(report), report);
+TEST(RankReports, ArriveAsTheyWereSent) {
+  const auto unpacked = [](std::string_view packed) {
+    return results::unpacked<RankReport>(std::as_bytes(std::span{packed}));
+  };
+  for (const RankReport& report :
+       {RankReport{}, RankReport{.wrong = 0, .plays = {1, 2}},
+        RankReport{.wrong = 7, .plays = {}, .stream_times = {{0, 1}, {2, 2}, {2, 3}}},
+        RankReport{.plays = {1}, .gpu = {.sm_clock = 1.98e9, .throttle_reasons = 0x44}},
+        RankReport{.plays = {1}, .gpu = {.throttle_reasons = 0}}}) {
+    EXPECT_EQ(unpacked(results::packed(report)), report);
   }
-  EXPECT_THROW((void)results::unpacked<microbench::RankReport>({}), base::Error);
-  const std::string packed = results::packed(microbench::RankReport{.wrong = 7, .plays = {1, 2}});
-  const auto bytes = std::as_bytes(std::span{packed});
-  EXPECT_THROW((void)results::unpacked<microbench::RankReport>(bytes.first(bytes.size() / 2)),
-               base::Error);
+  EXPECT_THROW((void)unpacked(""), base::Error);
+  const std::string packed = results::packed(RankReport{.wrong = 7, .plays = {1, 2}});
+  EXPECT_THROW((void)unpacked(packed.substr(0, packed.size() / 2)), base::Error);
 }
 
-const std::vector<microbench::RankReport> reports{
+const std::vector<RankReport> reports{
     {.wrong = 0, .plays = {1, 2}, .stream_times = {{0, 10}, {1, 20}, {0, 11}, {1, 21}, {0, 12}}},
     {.plays = {3, 4}, .stream_times = {{0, 13}, {1, 22}, {0, 14}, {1, 23}, {0, 15}}},
     {.wrong = 5, .plays = {5, 6}, .stream_times = {{0, 16}, {1, 24}, {0, 17}, {1, 25}, {0, 18}}}};
-const microbench::CaseRecord record{.first_call = 0.5, .times = 3, .call_times = {0.1, 0.2}};
+const CaseRecord record{.first_call = 0.5, .times = 3, .call_times = {0.1, 0.2}};
 
-RowData row_of(const RowSpec& spec, const std::vector<microbench::RankReport>& told = reports,
-               const microbench::CaseRecord& of = record) {
+RowData row_of(const RowSpec& spec, const std::vector<RankReport>& told = reports,
+               const CaseRecord& of = record) {
   return microbench::row_of(spec, Case{.calls = 4}, of, told);
 }
 
@@ -76,12 +72,11 @@ TEST(Rows, HaveTheClocksOfTheirGpus) {
   const std::vector<results::DeviceSeries> sampled{
       {.device = "gpu 0", .quantity = "sm_clock", .value = {345e6, 1980e6, 1970e6}},
       {.device = "gpu 0", .quantity = "throttle_reasons", .value = {0x1, 0x4, 0x40}}};
-  const microbench::GpuState state = microbench::gpu_state_of(sampled);
-  EXPECT_EQ(state, (microbench::GpuState{.sm_clock = 1970e6,
-                                         .throttle_reasons = 0x44}));  // idle counts not
-  EXPECT_EQ(microbench::gpu_state_of({}), microbench::GpuState{});
+  const GpuState state = gpu_state_of(sampled);
+  EXPECT_EQ(state, (GpuState{.sm_clock = 1970e6, .throttle_reasons = 0x44}));  // idle counts not
+  EXPECT_EQ(gpu_state_of({}), GpuState{});
 
-  std::vector<microbench::RankReport> told = reports;
+  std::vector<RankReport> told = reports;
   told[0].gpu = state;
   told[1].gpu = {.sm_clock = 1410e6, .throttle_reasons = 0x8};
   told[2].gpu = {.sm_clock = 1980e6};
@@ -96,7 +91,7 @@ TEST(Rows, HaveTheClocksOfTheirGpus) {
 }
 
 TEST(Rows, CountLatePlays) {
-  microbench::CaseRecord late = record;
+  CaseRecord late = record;
   EXPECT_FALSE(row_of({}).number.contains("late_plays"));
   late.repeated_plays = 20;
   late.late_plays = 2;
@@ -106,9 +101,9 @@ TEST(Rows, CountLatePlays) {
 }
 
 TEST(Rows, AreNamedForPeople) {
-  EXPECT_EQ(microbench::title_of(
-                {.text = {{"op", "all_reduce"}, {"dtype", "f32"}}, .number = {{"bytes", 1024}}}),
-            "all_reduce f32 1.00 KiB");
+  EXPECT_EQ(
+      title_of({.text = {{"op", "all_reduce"}, {"dtype", "f32"}}, .number = {{"bytes", 1024}}}),
+      "all_reduce f32 1.00 KiB");
 }
 
 // Classes of links from facts of ranks, and verdicts on pairs.
@@ -159,7 +154,7 @@ TEST(LinkClass, IsWhatIsKnownOfTheNodesAndGpusOfAPair) {
            {{{0, "1B", "", "ab12.0"}, {0, "2C"}, {1, "9Z", "", "ab12.0"}, {1, "3D", "", "ab12.1"}},
             {{0, 2, "other node, NVLink domain"}, {0, 3, "other node, same rail"}}}}) {
     const std::vector<RankFacts> facts = facts_of(ranks);
-    const microbench::LinkClasses known{facts};
+    const LinkClasses known{facts};
     for (const auto& [a, b, expected] : classes) {
       EXPECT_EQ(known.of_pair(a, b), expected) << a << ", " << b;
       EXPECT_EQ(known.of_pair(b, a), expected) << b << ", " << a;
@@ -191,13 +186,12 @@ TEST(LinkClass, OfRowsFollowsTheRanksThatCommunicate) {
     if (has_groups) one.number["members"] = 2;
   }
   point.rows.back().number = {{"src", 1}, {"dst", 2}};
-  microbench::classify_rows(microbench::LinkClasses{facts}, point);
-  std::vector<std::string> found;
-  for (RowData& one : point.rows) found.push_back(one.text["class"]);
-  EXPECT_THAT(found, ElementsAre("several nodes", "one node", "several nodes", "one node",
-                                 "several nodes", "several nodes", "", "", "", "other node"));
+  classify_rows(LinkClasses{facts}, point);
+  EXPECT_THAT(mapped(point.rows, [](const RowData& one) { return text_of(one, "class"); }),
+              ElementsAre("several nodes", "one node", "several nodes", "one node", "several nodes",
+                          "several nodes", "", "", "", "other node"));
   point.world_rank = {4, 3, 2, 1};  // another placement: rank 1 and 2 are now on one node
-  microbench::classify_rows(microbench::LinkClasses{facts}, point);
+  classify_rows(LinkClasses{facts}, point);
   EXPECT_EQ(point.rows.back().text["class"], "same node");
   EXPECT_EQ(point.rows[1].text["class"], "several nodes");
 }
@@ -212,7 +206,7 @@ RowData link(int src, int dst, std::vector<double> plays) {
 
 TEST(Pairs, HaveTheMedianBandwidthOfTheirPlays) {
   const auto median = [](const std::vector<double>& plays) {
-    return microbench::median_bandwidth(link(0, 1, plays));
+    return median_bandwidth(link(0, 1, plays));
   };
   EXPECT_EQ(median({2, 1, 4})->value(), 1000);    // 2 calls in 2 s
   EXPECT_EQ(median({2, 6, 1, 3})->value(), 800);  // 2 calls in 2.5 s
@@ -224,36 +218,35 @@ TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
   std::vector<RowData> rows{link(0, 1, {1}), link(2, 1, {2}), link(1, 0, {3}), link(0, 2, {}),
                             link(0, 1, {50})};
   rows.back().text["kind"] = "bidirectional";
-  const microbench::RankNames names{microbench::rank_name(5, "a"), microbench::rank_name(3, "b"),
-                                    microbench::rank_name(4, "c")};
-  microbench::judge_bandwidth(rows, units::BytesPerSecond{1000}, names);
+  const RankNames names{rank_name(5, "a"), rank_name(3, "b"), rank_name(4, "c")};
+  judge_bandwidth(rows, units::BytesPerSecond{1000}, names);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     EXPECT_EQ(rows[r].status, r == 2 ? PointStatus::failed : PointStatus::ok) << r;
   }
   EXPECT_THAT(rows[2].reason,
               AllOf(HasSubstr("667 B/s"), HasSubstr("rank 3 (b) to rank 5"), HasSubstr("1 kB/s")));
-  EXPECT_EQ(microbench::reason_of_failed(rows), rows[2].reason);
+  EXPECT_EQ(reason_of_failed(rows), rows[2].reason);
   rows[4].status = PointStatus::failed;
-  EXPECT_THAT(microbench::reason_of_failed(rows), HasSubstr("1 more row"));
+  EXPECT_THAT(reason_of_failed(rows), HasSubstr("1 more row"));
   rows[3].status = PointStatus::failed;
-  EXPECT_THAT(microbench::reason_of_failed(rows), HasSubstr("2 more rows"));
-  EXPECT_EQ(microbench::reason_of_failed({}), "");
+  EXPECT_THAT(reason_of_failed(rows), HasSubstr("2 more rows"));
+  EXPECT_EQ(reason_of_failed({}), "");
 }
 
 TEST(SniffPhases, PairNeighboursOfANodeFirstThenPlacesOfTwoNodes) {
   using Nodes = std::vector<int>;
   EXPECT_THAT(
-      microbench::sniff_phases(Nodes{0, 0, 0, 0, 1, 1, 1, 1}),
+      sniff_phases(Nodes{0, 0, 0, 0, 1, 1, 1, 1}),
       ElementsAre(ElementsAre(1, 0, 3, 2, 5, 4, 7, 6), ElementsAre(4, 5, 6, 7, 0, 1, 2, 3)));
   // No node is left out when their number is odd.
-  EXPECT_THAT(microbench::sniff_phases(Nodes{0, 1, 2}),
+  EXPECT_THAT(sniff_phases(Nodes{0, 1, 2}),
               ElementsAre(ElementsAre(1, 0, -1), ElementsAre(2, -1, 0)));
-  EXPECT_THAT(microbench::sniff_phases(Nodes{0, 1, 0, 1}),  // ranks are dealt out
+  EXPECT_THAT(sniff_phases(Nodes{0, 1, 0, 1}),  // ranks are dealt out
               ElementsAre(ElementsAre(2, 3, 0, 1), ElementsAre(1, 0, 3, 2)));
   // Ranks without a partner sit out.
-  EXPECT_THAT(microbench::sniff_phases(Nodes{0, 0, 0, 1}),
+  EXPECT_THAT(sniff_phases(Nodes{0, 0, 0, 1}),
               ElementsAre(ElementsAre(1, 0, -1, -1), ElementsAre(3, -1, -1, 0)));
-  EXPECT_THAT(microbench::sniff_phases(Nodes{0}), IsEmpty());
+  EXPECT_THAT(sniff_phases(Nodes{0}), IsEmpty());
 }
 
 // Tests of the length of a play on each device, and of cold multiplications on a GPU's cache.
@@ -280,10 +273,10 @@ TEST(PlayBounds, AreByDevice) {
         {"cuda", {.most_times = 1024}, 3e-6, 64U},
         {"cuda", {.calls = 16, .most_times = 1024}, 48e-6, 4U},
         {"cuda", {.calls = 500, .most_times = 1024}, 1.5e-3, 1U}}) {
-    EXPECT_EQ(microbench::passes_of_play(
-                  one, units::Seconds{pass},
-                  {.budget = units::Seconds{10}, .timeout = {}, .bounds = bounds_of(device)}),
-              expected)
+    EXPECT_EQ(
+        passes_of_play(one, units::Seconds{pass},
+                       {.budget = units::Seconds{10}, .timeout = {}, .bounds = bounds_of(device)}),
+        expected)
         << device << ", " << pass << " s";
   }
 }
@@ -318,4 +311,4 @@ TEST(PlayBounds, ShortCollectivesOfAGpuAreInPassesOf64) {
 }
 
 }  // namespace
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::microbench

@@ -51,6 +51,7 @@ inline results::RowData excused(results::RowData row, results::PointStatus statu
   return row;
 }
 
+/// A point of `ranks` ranks along dp on one node, that is ok and has nothing measured yet.
 inline results::PointData bench_point(int index, const char* workload, int ranks) {
   results::PointData point;
   point.index = index;

@@ -6,7 +6,6 @@
 // data whose sums are exact.
 
 #include "program/check.hpp"
-#include "program/low_precision.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
 #include "workloads/api/options.hpp"
@@ -41,7 +40,7 @@ TEST(Sizes, AreListsAndRangesAndRefusedWithoutMeaning) {
        {"0..8", {"0 bytes"}},
        {"64M", {"64M"}},
        {"..", {"sizes"}}},
-      [](const auto& text) { return refusal([&] { (void)parse_sizes("sizes", text); }); });
+      [](const auto& text) { return refusal(parse_sizes, "sizes", text); });
 }
 
 /// A default run gives integers, which wrap, few ranks, and 1000 ranks to f16 and bf16 alone.
@@ -68,11 +67,8 @@ TEST(Pattern, NarrowSumsUseManyValuesOfTheExactIntegers) {
   EXPECT_GT(pattern_grid(DType::bf16, 512).one_in, 1U);
   EXPECT_EQ(pattern_grid(DType::i8, 4096), PatternGrid{});
   using enum DType;
-  std::vector<std::optional<double>> integers;
-  for (const DType type : {f16, bf16, e4m3, e5m2, f32, i32}) {
-    integers.emplace_back(exact_integers(type));
-  }
-  EXPECT_THAT(integers, ElementsAre(2048, 256, 16, 8, 16777216, std::nullopt));
+  EXPECT_THAT(mapped(std::array{f16, bf16, e4m3, e5m2, f32, i32}, exact_integers),
+              ElementsAre(2048, 256, 16, 8, 16777216, std::nullopt));
 }
 
 using collectives::CollectiveCase;
@@ -122,9 +118,7 @@ TEST(Collectives, SmallSizesWithoutAWholePartAreLeftOut) {
 }
 
 TEST(Collectives, OptionsWithoutMeaningAreRefused) {
-  const auto said = [](const Request& request) {
-    return refusal([&] { static_cast<void>(cases(request)); });
-  };
+  const auto said = [](const Request& request) { return refusal(cases, request); };
   const auto of_two = [&](const Options& options) { return said(request_on(2, options)); };
   testing_support::expect_words_of<Options>(
       {{"root=2"_options, {"root=2", "has 2 ranks"}},
@@ -245,19 +239,17 @@ TEST(Shapes, OfAModelAreThoseOfItsTrainingStep) {
 }
 
 TEST(Shapes, WithoutMeaningAreRefused) {
-  const auto refusal = [](const Request& request) {
-    return testing_support::refusal([&] { static_cast<void>(shapes_of(request)); });
-  };
+  const auto said = [](const Request& request) { return refusal(shapes_of, request); };
   for (const char* const text :
        {"64x64", "64x64x64x2x2", "0x1x1", "ax1x1", "1x1x1x", "4097", "1x1x"}) {
-    EXPECT_THAT(refusal(request_on(1, {{"shapes", text}})), HasSubstr("MxNxK")) << text;
+    EXPECT_THAT(said(request_on(1, {{"shapes", text}})), HasSubstr("MxNxK")) << text;
   }
   Request narrow = request_on(1, "shapes=24x16x16"_options);
   narrow.precision = Precision::fp8;
-  EXPECT_THAT(refusal(narrow), HasSubstr("multiples of 16"));
+  EXPECT_THAT(said(narrow), HasSubstr("multiples of 16"));
   Request divided = request_on(1, "shapes=model"_options);
   divided.mesh.tp = 3;
-  EXPECT_NE(refusal(divided), "");
+  EXPECT_NE(said(divided), "");
 }
 
 TEST(Shapes, OfFp8AreE4m3WithBothOperandsAlongK) {

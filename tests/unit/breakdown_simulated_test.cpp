@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: MIT
 
 /// Breakdowns of simulated steps: the costs are the truth that the breakdown must find again.
+#include <fmt/format.h>
+
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/replay.hpp"
 #include "analysis_test.hpp"
 #include "program/outline.hpp"
 #include "simulate/simulate.hpp"
+#include "stack_samples.hpp"
 #include "tests/support/random_requests.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -94,24 +96,25 @@ TEST(SimulatedBreakdown, UsesLikeRanksForThoseThatWereNotTraced) {
   EXPECT_THAT(result.missing, EndsWith("ranks 1, 3"));
 }
 
+/// The steps of the workload hybrid on a mesh, whose pp and tp make the tiny model larger.
+program::OutlineSet tiny_steps(const mesh::Shape& mesh, int layers, const std::string& options) {
+  workloads::Request base{.model = workloads::load_model("tiny"),
+                          .options = workloads::options_of(options)};
+  base.model.layers = layers;
+  return program::outline(workloads::weak(base, mesh), program::Section::step);
+}
+
 /// The programs that are really played, under costs of their GEMMs alone.
 TEST(SimulatedBreakdown, FindsTheBubbleOfTheWorkloadsSchedules) {
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   for (const char* const schedule : {"gpipe", "1f1b"}) {
     for (const auto& [shape, microbatches] :
          {std::pair{mesh::Shape{.pp = 4}, 8}, {mesh::Shape{.tp = 2, .dp = 2, .pp = 2}, 3}}) {
-      workloads::Request request;
-      request.model = workloads::load_model("tiny");
-      request.model.layers = 1;
-      request.options = {{"microbatch", "2"},
-                         {"microbatches", std::to_string(microbatches)},
-                         {"schedule", schedule}};
       results::PointData point;
       point.mesh = shape;
       point.ranks = shape.size();
-      point.outline =
-          program::outline(hybrid.build(hybrid.scale(request, shape, workloads::Scaling::weak)),
-                           program::Section::step);
+      point.outline = tiny_steps(
+          shape, 1,
+          fmt::format("microbatch=2 microbatches={} schedule={}", microbatches, schedule));
       play(point, simulate::unit_costs(point.outline));
       const auto result = breakdown::breakdown(point);
       SCOPED_TRACE(std::string{schedule} + " on " + mesh::to_string(shape));
@@ -183,6 +186,38 @@ TEST(Condensed, CommunicatesWhenTheWholeProgramsDo) {
     }
   });
   EXPECT_LT(condensed_ops, whole_ops * 9 / 10);
+}
+
+/// Simulates a hybrid step of 32 ranks, whole and without likes, on a network without cost.
+TEST(LikeRanks, PlayAsTheWholeMeshDoes) {
+  const mesh::Shape shape{.tp = 2, .dp = 8, .pp = 2};
+  const program::OutlineSet set = tiny_steps(shape, 8, "microbatch=1 microbatches=4");
+  // Ranks at dp = 3 are slow, those of one tp there slower; all else is alike by program.
+  simulate::Costs costs;
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    const mesh::Coordinates at = mesh::coordinates(shape, rank);
+    const std::uint32_t kind = at.dp == 3 ? 1U + static_cast<std::uint32_t>(at.tp) : 0U;
+    costs.table_of_rank.push_back(3 * set.outline_of_rank[static_cast<std::size_t>(rank)] + kind);
+  }
+  for (const program::Outline& outline : set.outlines) {
+    for (int kind = 0; kind < 3; ++kind) {
+      auto& table = costs.tables.emplace_back();
+      for (std::size_t op = 0; op < outline.ops.size(); ++op) {
+        const bool free = program::communicates(outline.ops[op].kind);
+        table.emplace_back(free ? 0 : 100 + static_cast<int>(op % 7) * (kind + 1));
+      }
+    }
+  }
+  const breakdown::LikeRanks like = breakdown::like_ranks(set, costs);
+  EXPECT_EQ(like.set.mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
+  const auto whole = simulate::simulate(set, costs, {.plays = 3});
+  const auto small = simulate::simulate(like.set, like.costs, {.plays = 3});
+  for (std::size_t play = 0; play < whole.size(); ++play) {
+    for (std::size_t rank = 0; rank < whole[play].ranks.size(); ++rank) {
+      EXPECT_EQ(whole[play].ranks[rank].spans, small[play].ranks[like.rank[rank]].spans);
+      EXPECT_EQ(whole[play].ranks[rank].end, small[play].ranks[like.rank[rank]].end);
+    }
+  }
 }
 
 }  // namespace

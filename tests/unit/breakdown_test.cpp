@@ -164,11 +164,7 @@ TEST(Breakdown, OfTensorParallelRanksSplitsWaitFromTransfer) {
 TEST(Breakdown, AveragesOverStepsAndSkipsWarmUpAndDroppedOnes) {
   results::PointData point = point_of({}, {Script{}.compute()}, {});
   point.traces.clear();
-  for (std::uint32_t step = 0; step < 5; ++step) {
-    auto at = trace(0, {0, 100}, {{0, 10 * static_cast<int>(step)}});
-    at.step = step;
-    point.traces.push_back({{at}});
-  }
+  for (int i = 0; i < 5; ++i) add_step(point, step({0, 100}, {{{0, 10 * i}}}));
   point.warm_up_steps = 2;
   point.dropped = {0, 0, 0, 1, 0};
   expect_ranks(breakdown::breakdown(point), {{.compute = 30, .other = 70, .step = 100}});

@@ -9,11 +9,9 @@ namespace {
 constexpr double gib = 1024 * mib;
 
 std::vector<results::CurveSample> published() {
-  std::vector<results::CurveSample> curve;
-  for (const auto& [bytes, microseconds] : eight_h100) {
-    curve.push_back({bytes, microseconds * 1e-6});
-  }
-  return curve;
+  return mapped(eight_h100, [](const auto& at) {
+    return results::CurveSample{.bytes = at.first, .time = at.second * 1e-6};
+  });
 }
 
 /// 8 B to 1 GiB by `factor`: latency + bytes / bandwidth, with normal relative noise.

@@ -8,7 +8,7 @@
 #include "compare_samples.hpp"
 
 /// The tests check how sides differ, and why; gates; and the tests of means that both are made of.
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
 TEST(Compare, RatioHasWelchsInterval) {
@@ -17,9 +17,9 @@ TEST(Compare, RatioHasWelchsInterval) {
   for (const auto& [factor, verdict] :
        {std::pair{1.1, Verdict::slower}, {0.9, Verdict::faster}, {1.01, Verdict::no_difference}}) {
     const Compared at_factor{against_a(side_b(factor))};
-    EXPECT_THAT(at_factor->differences, Each(Field(&compare::Difference::verdict, verdict)));
+    EXPECT_THAT(at_factor->differences, Each(Field(&Difference::verdict, verdict)));
   }
-  const compare::Difference& at = of->differences[2];
+  const Difference& at = of->differences[2];
   EXPECT_EQ(at.ranks, 4);
   EXPECT_NEAR(at.throughput.value, 1 / 1.1, 1e-12);
   // Either side's logarithms: -0.01, 0, 0.01 around; like spreads, so 4 degrees of freedom.
@@ -31,18 +31,18 @@ TEST(Compare, RatioHasWelchsInterval) {
 TEST(Compare, OverAllPointsALaunchCountsOnce) {
   const Compared of{against_a(side_b(1.25))};
   ASSERT_EQ(of->overall.size(), 1U);
-  const compare::Overall& at = of->overall.front();
+  const Overall& at = of->overall.front();
   EXPECT_EQ(at.points, 3U);
   EXPECT_NEAR(at.throughput.value, 0.8, 1e-9);
   // Launches are off at all points alike: three points know no more than one.
   EXPECT_NEAR(*at.throughput.lower, *of->differences[1].throughput.lower, 1e-9);
   EXPECT_NEAR(*at.throughput.upper, *of->differences[1].throughput.upper, 1e-9);
-  EXPECT_THAT(compare::overall_sentence(*of, at), HasSubstr("20% slower than A"));
+  EXPECT_THAT(overall_sentence(*of, at), HasSubstr("20% slower than A"));
   const Compared few{{side("a", {1}), side("b", {0.2})}};
   EXPECT_FALSE(few->overall.front().throughput.lower);
-  EXPECT_THAT(compare::overall_sentence(*few, few->overall.front()), HasSubstr("5.0x as fast"));
+  EXPECT_THAT(overall_sentence(*few, few->overall.front()), HasSubstr("5.0x as fast"));
   const Compared same{against_a(side_b())};
-  EXPECT_THAT(compare::overall_sentence(*same, same->overall.front()), HasSubstr("no difference"));
+  EXPECT_THAT(overall_sentence(*same, same->overall.front()), HasSubstr("no difference"));
 }
 
 TEST(Compare, EfficiencyIsPairedWithinALaunch) {
@@ -51,7 +51,7 @@ TEST(Compare, EfficiencyIsPairedWithinALaunch) {
   auto b = side("b", {0.95, 1, 1.05});
   for (results::RunData& run : b) slow_down(run.points[2], 1.25);
   const Compared of{{side("a", {0.95, 1, 1.05}), b}};
-  const compare::Difference& at = of->differences[2];
+  const Difference& at = of->differences[2];
   ASSERT_TRUE(at.efficiency);
   // 80 / 30 / 4 = 66.7%, a fifth less on B.
   EXPECT_NEAR(at.efficiency->value, -80.0 / 30 / 4 / 5, 1e-9);
@@ -75,7 +75,7 @@ TEST(Compare, EfficiencyOfLaunchesApartHasTheErrorsOfBoth) {
   };
   const Compared of{{apart("a", 1), apart("b", 1.1)}};
   ASSERT_EQ(of->differences.size(), 2U);
-  const compare::Difference& at = of->differences[1];
+  const Difference& at = of->differences[1];
   ASSERT_TRUE(at.efficiency && at.efficiency->lower);
   const double a = 0.8, b = 0.8 / 1.1;
   EXPECT_NEAR(at.efficiency->value, b - a, 1e-9);
@@ -88,14 +88,14 @@ TEST(Compare, TheStepOfADifferentBaselineIsExplained) {
   auto b = traced_side("b", 0.050, 0.006, 0);
   for (results::RunData& run : b) slow_down(run.points[0], 1.2);
   const Compared of{{traced_side("a", 0.050, 0.006, 0), b}};
-  const compare::Difference& at = of->differences[0];
+  const Difference& at = of->differences[0];
   EXPECT_EQ(at.ranks, 1);
-  EXPECT_THAT(compare::step_sentence(*of, at),
+  EXPECT_THAT(step_sentence(*of, at),
               AllOf(HasSubstr("20.0% longer at 1"), HasSubstr("20.0% traced steps")));
-  EXPECT_EQ(compare::efficiency_sentence(*of, at), "");
+  EXPECT_EQ(efficiency_sentence(*of, at), "");
 }
 
-void expect_parts(const std::vector<compare::CausePart>& parts,
+void expect_parts(const std::vector<CausePart>& parts,
                   const std::vector<std::pair<std::string, double>>& wanted) {
   ASSERT_EQ(parts.size(), wanted.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -120,22 +120,22 @@ TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
       .measured = 4,
       .lost = {{"GEMMs", 1}, {"communication", 1.2}, {"gap", 0.8}},
       .missing = {"GEMMs by themselves and their overlap are not separated"}};
-  expect_parts(compare::efficiency_causes(fine, coarse), {{"GEMMs", 1 / 4.0 - 0.3 / 2},
-                                                          {"communication", 1.2 / 4 - 0.5 / 2},
-                                                          {"gap", 0.8 / 4 - 0.2 / 2}});
+  expect_parts(efficiency_causes(fine, coarse), {{"GEMMs", 1 / 4.0 - 0.3 / 2},
+                                                 {"communication", 1.2 / 4 - 0.5 / 2},
+                                                 {"gap", 0.8 / 4 - 0.2 / 2}});
   // Causes that both sides tell apart stay apart.
   const efficiency::Waterfall a{
       .ideal = 1, .measured = 2, .lost = {{"GEMMs", 0.4}, {"GEMM overlap", 0.6}}, .missing = {}};
   const efficiency::Waterfall b{
       .ideal = 1, .measured = 4, .lost = {{"GEMMs", 1}, {"GEMM overlap", 2}}, .missing = {}};
-  expect_parts(compare::efficiency_causes(a, b),
+  expect_parts(efficiency_causes(a, b),
                {{"GEMMs", 1 / 4.0 - 0.4 / 2}, {"GEMM overlap", 2 / 4.0 - 0.6 / 2}});
 }
 
 TEST(Compare, SmallCausesAreSummedAndWhatIsUntracedIsLastAndNoCause) {
-  expect_parts(compare::above({{"a", 0.001}, {"b", -0.2}, {"c", 0.3}, {"d", 0.002}}, 0.005),
+  expect_parts(above({{"a", 0.001}, {"b", -0.2}, {"c", 0.3}, {"d", 0.002}}, 0.005),
                {{"c", 0.3}, {"b", -0.2}, {"other causes", 0.003}});
-  expect_parts(compare::above({{"untraced", 0.4}, {"a", 0.001}, {"b", 0.1}}, 0.005),
+  expect_parts(above({{"untraced", 0.4}, {"a", 0.001}, {"b", 0.1}}, 0.005),
                {{"b", 0.1}, {"other causes", 0.001}, {"untraced", 0.4}});
   expect_parts(compare::above({{"untraced", -0.002}, {"a", 0.001}, {"b", 0.1}}, 0.005),
                {{"b", 0.1}, {"other causes", 0.001}, {"untraced", -0.002}});
@@ -144,10 +144,10 @@ TEST(Compare, SmallCausesAreSummedAndWhatIsUntracedIsLastAndNoCause) {
   for (results::RunData& run : b) slow_down(run.points[1], 0.92);
   const Compared of{{traced_a(), b}};
   // 56.0 ms * 0.92 is 3% above 50 ms, and 4.5 ms less than what was traced.
-  EXPECT_THAT(compare::step_sentence(*of, of->differences[1]),
+  EXPECT_THAT(step_sentence(*of, of->differences[1]),
               AllOf(HasSubstr("-9.0% traced steps differ"), HasSubstr("uncertain")));
   const Compared plain{{traced_a(), traced_b()}};
-  EXPECT_THAT(compare::step_sentence(*plain, plain->differences[1]), Not(HasSubstr("uncertain")));
+  EXPECT_THAT(step_sentence(*plain, plain->differences[1]), Not(HasSubstr("uncertain")));
 }
 
 TEST(Compare, WhatIsNotEstablishedIsNotExplainedFlatly) {
@@ -159,36 +159,34 @@ TEST(Compare, WhatIsNotEstablishedIsNotExplainedFlatly) {
   few.pop_back();
   const Compared noisy{{traced_a(), wide}}, two{{traced_a(), few}};
   EXPECT_EQ(noisy->differences[1].verdict, Verdict::no_difference);
-  EXPECT_THAT(compare::step_sentence(*noisy, noisy->differences[1]), doubts);
-  EXPECT_THAT(compare::efficiency_sentence(*noisy, noisy->differences[1]),
+  EXPECT_THAT(step_sentence(*noisy, noisy->differences[1]), doubts);
+  EXPECT_THAT(efficiency_sentence(*noisy, noisy->differences[1]),
               AllOf(HasSubstr("no difference"), HasSubstr("uncertain causes")));
-  EXPECT_THAT(compare::step_sentence(*two, two->differences[1]), doubts);
-  EXPECT_THAT(compare::efficiency_sentence(*two, two->differences[1]), doubts);
-  for (const auto& sentence : {compare::efficiency_sentence, compare::throughput_sentence}) {
+  EXPECT_THAT(step_sentence(*two, two->differences[1]), doubts);
+  EXPECT_THAT(efficiency_sentence(*two, two->differences[1]), doubts);
+  for (const auto& sentence : {efficiency_sentence, throughput_sentence}) {
     EXPECT_THAT(sentence(*two, two->differences[1]), HasSubstr("and two launches of"));
   }
 }
 
 TEST(Compare, AnIntervalThatDoesNotHoldItsValueSaysSoAndAnUnevenOneIsShownByItsEnds) {
   const statistics::Located off{.value = 0.02, .lower = -0.05, .upper = -0.01};
-  EXPECT_FALSE(compare::is_established(off, 0));
-  EXPECT_TRUE(compare::is_established({.value = -0.02, .lower = -0.05, .upper = -0.01}, 0));
-  EXPECT_EQ(compare::points_interval(off), "-5.0 to -1.0 !");
-  EXPECT_EQ(compare::change_interval({.value = 0.9, .lower = 0.95, .upper = 0.97}),
-            "-5.0% to -3.0% !");
+  EXPECT_FALSE(is_established(off, 0));
+  EXPECT_TRUE(is_established({.value = -0.02, .lower = -0.05, .upper = -0.01}, 0));
+  EXPECT_EQ(points_interval(off), "-5.0 to -1.0 !");
+  EXPECT_EQ(change_interval({.value = 0.9, .lower = 0.95, .upper = 0.97}), "-5.0% to -3.0% !");
   const Compared of{against_a(side_b())};
-  compare::Difference at = of->differences[1];
+  Difference at = of->differences[1];
   at.efficiency = off;
-  EXPECT_THAT(compare::efficiency_sentence(*of, at),
+  EXPECT_THAT(efficiency_sentence(*of, at),
               AllOf(HasSubstr("no difference"), HasSubstr("2 ranks: 2.0 points"),
                     HasSubstr("-5.0 to -1.0")));
-  EXPECT_EQ(compare::with_interval({.value = 0.647, .lower = 0.04, .upper = 12.6}, "%", ""),
+  EXPECT_EQ(with_interval({.value = 0.647, .lower = 0.04, .upper = 12.6}, "%", ""),
             "64.7% (4.0 to 1260.0)");
-  EXPECT_EQ(compare::with_interval({.value = 0.8, .lower = 0.773, .upper = 0.829}, "%", ""),
-            "80.0% ± 2.8");
-  EXPECT_EQ(compare::with_interval({.value = 0.112, .lower = 0.09, .upper = 0.141}, "", " points"),
+  EXPECT_EQ(with_interval({.value = 0.8, .lower = 0.773, .upper = 0.829}, "%", ""), "80.0% ± 2.8");
+  EXPECT_EQ(with_interval({.value = 0.112, .lower = 0.09, .upper = 0.141}, "", " points"),
             "11.2 points (9.0 to 14.1)");
-  EXPECT_EQ(compare::with_interval({.value = 0.112}, "", " points"), "11.2 points");
+  EXPECT_EQ(with_interval({.value = 0.112}, "", " points"), "11.2 points");
 }
 
 TEST(Gate, CountsVerdictsAndFailsForRegressionsOrWhereItIsStrict) {
@@ -201,7 +199,7 @@ TEST(Gate, CountsVerdictsAndFailsForRegressionsOrWhereItIsStrict) {
   struct Case {
     std::string name;
     std::vector<std::vector<results::RunData>> sides;
-    compare::Gate counts;
+    Gate counts;
     bool fails = false, fails_if_strict = true;
     std::size_t warnings = 1;
   };
@@ -215,7 +213,7 @@ TEST(Gate, CountsVerdictsAndFailsForRegressionsOrWhereItIsStrict) {
     SCOPED_TRACE(at.name);
     for (const bool strict : {false, true}) {
       const Compared of{at.sides, {.gate = 0.05, .strict = strict}};
-      const compare::Gate& gate = *of->gate;
+      const Gate& gate = *of->gate;
       EXPECT_THAT((std::vector{gate.regressions, gate.passed, gate.too_noisy, gate.one_launch,
                                gate.absent}),
                   ElementsAre(at.counts.regressions, at.counts.passed, at.counts.too_noisy,
@@ -228,8 +226,8 @@ TEST(Gate, CountsVerdictsAndFailsForRegressionsOrWhereItIsStrict) {
 }
 
 /// A difference whose mean log ratio is known this well.
-compare::Difference difference(double ratio, double error, double freedom) {
-  compare::Difference at{.curve = 0, .side = 1, .ranks = 2};
+Difference difference(double ratio, double error, double freedom) {
+  Difference at{.curve = 0, .side = 1, .ranks = 2};
   at.log_ratio =
       statistics::Mean{.value = std::log(ratio), .variance = error * error, .freedom = freedom};
   return at;
@@ -239,15 +237,15 @@ TEST(Gate, IsCorrectedForTheNumberOfPoints) {
   // t = 2.776 has p = 0.025 with 4 degrees of freedom: enough alone, not among three.
   const double error = 0.01, t = 2.85;
   const double ratio = 0.95 * std::exp(-t * error);
-  std::vector<compare::Difference> alone{difference(ratio, error, 4)};
-  EXPECT_EQ(compare::pass_through_gate(alone, 0.05).regressions, 1U);
-  std::vector<compare::Difference> three(3, difference(ratio, error, 4));
-  EXPECT_EQ(compare::pass_through_gate(three, 0.05).regressions, 0U);
+  std::vector<Difference> alone{difference(ratio, error, 4)};
+  EXPECT_EQ(pass_through_gate(alone, 0.05).regressions, 1U);
+  std::vector<Difference> three(3, difference(ratio, error, 4));
+  EXPECT_EQ(pass_through_gate(three, 0.05).regressions, 0U);
   EXPECT_NEAR(*three[0].p_regression, 3 * *alone[0].p_regression, 1e-12);
   // A clear one beside two that are clearly not keeps its verdict.
-  std::vector<compare::Difference> mixed{difference(0.5, error, 4), difference(1, error, 4),
-                                         difference(1, error, 4)};
-  EXPECT_EQ(compare::pass_through_gate(mixed, 0.05).regressions, 1U);
+  std::vector<Difference> mixed{difference(0.5, error, 4), difference(1, error, 4),
+                                difference(1, error, 4)};
+  EXPECT_EQ(pass_through_gate(mixed, 0.05).regressions, 1U);
   EXPECT_EQ(mixed[0].verdict, Verdict::regression);
 }
 
@@ -297,13 +295,13 @@ TEST(Gate, AgreesWithTheIntervalAndTheSentence) {
   std::map<Verdict, int> seen;
   for (int i = 0; i < 60; ++i) {
     const Compared of = noisy_pair(1 + 0.003 * i, random);
-    const compare::Difference& at = of->differences.front();
+    const Difference& at = of->differences.front();
     ++seen[at.verdict];
     EXPECT_EQ(at.verdict == Verdict::regression, *at.throughput.upper < 0.95) << i;
     EXPECT_EQ(at.verdict == Verdict::passed, *at.throughput.lower > 0.95) << i;
     if (at.verdict != Verdict::regression) continue;
-    EXPECT_THAT(compare::throughput_sentence(*of, at), HasSubstr("at least 5.0% lower"));
-    EXPECT_THAT(compare::step_sentence(*of, at), Not(HasSubstr("not established")));
+    EXPECT_THAT(throughput_sentence(*of, at), HasSubstr("at least 5.0% lower"));
+    EXPECT_THAT(step_sentence(*of, at), Not(HasSubstr("not established")));
   }
   for (const Verdict verdict : {Verdict::regression, Verdict::passed, Verdict::too_noisy}) {
     EXPECT_GE(seen[verdict], 5);
@@ -384,4 +382,4 @@ TEST(Welch, HolmAdjustsByWhatIsLeft) {
 }
 
 }  // namespace
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

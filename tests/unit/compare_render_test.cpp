@@ -6,7 +6,7 @@
 #include "compare_samples.hpp"
 #include "golden.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
 /// A machine, another one with a slower network and MPI, and one launch of the first, later. One
@@ -31,9 +31,8 @@ TEST(RenderCompare, ClaimsWhatTheGoldenOnesDoAndTablesFitOn120Columns) {
   golden::expect_claims(render_markdown(*of), "compare.md");
   const std::string text = render_text(*of);
   golden::expect_claims(text, "compare.txt");
-  std::istringstream lines{text};
   std::string tables;
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(text)) {
     const bool sentence = line.starts_with("  why") || line.starts_with("  WARNING");
     if (!sentence && !line.starts_with("  unknown")) tables += line + "\n";
   }
@@ -75,13 +74,13 @@ TEST(RenderCompare, JsonHasWhatIsPromised) {
 }
 
 TEST(RenderCompare, EveryFormatMarksWhatWasComparedAnywayAndHasTheLabels) {
-  compare::CompareOptions options = anyway();
+  CompareOptions options = anyway();
   options.gate = 0.05;
   const Compared of{against_a(changed(side_b(), make_bf16)), options};
   EXPECT_THAT(render_text(*of), HasSubstr("[UNLIKE dtype]"));
   EXPECT_THAT(render_markdown(*of), HasSubstr("UNLIKE dtype"));
   EXPECT_THAT(render_csv(*of), HasSubstr(",dtype,"));
-  EXPECT_THAT(compare::render_junit(*of), HasSubstr("[UNLIKE dtype]"));
+  EXPECT_THAT(render_junit(*of), HasSubstr("[UNLIKE dtype]"));
   const json document = json::parse(render_json(*of));
   EXPECT_EQ(document["curves"][0]["marks"][0], "dtype");
   EXPECT_EQ(document["curves"][0]["sides"][1]["points"][2]["marks"][0], "dtype");
@@ -105,28 +104,26 @@ TEST(RenderCompare, RefusalsAreInTheDocuments) {
                {{"what", "dtype"}, {"here", {{"value", "f32"}}}, {"there", {{"value", "bf16"}}}});
   EXPECT_EQ(document["refused"][0]["there"]["files"][0], "b1.h5");
   EXPECT_TRUE(document["differences"].empty());
-  EXPECT_THAT(compare::render_junit(*of),
-              AllOf(HasSubstr("errors=\"1\""), HasSubstr("not alike: dtype")));
+  EXPECT_THAT(render_junit(*of), AllOf(HasSubstr("errors=\"1\""), HasSubstr("not alike: dtype")));
   EXPECT_THAT(render_markdown(*of), HasSubstr("Not compared"));
 }
 
 TEST(RenderCompare, JunitCountsWhatItHolds) {
-  const std::string lax = compare::render_junit(*Compared{three_sides(), with_gate(0.05)});
+  const std::string lax = render_junit(*Compared{three_sides(), with_gate(0.05)});
   for (const char* const part :
        {R"(tests="6" failures="1" errors="0" skipped="4")", R"(<failure message="regression: )",
         R"(<skipped message="one launch: )"}) {
     EXPECT_THAT(lax, HasSubstr(part));
   }
   const Compared strict{three_sides(), {.gate = 0.05, .strict = true}};
-  EXPECT_THAT(compare::render_junit(*strict),
-              HasSubstr(R"(tests="6" failures="5" errors="0" skipped="0")"));
+  EXPECT_THAT(render_junit(*strict), HasSubstr(R"(tests="6" failures="5" errors="0" skipped="0")"));
 }
 
 TEST(RenderCompare, JunitNamesEachCaseOnce) {
   const Compared refused{against_a(changed(side_b(), make_oversubscribed))};
   const Compared compared{{side("a", around(1)), side_b(), side("c", around(1))}};
   for (const Compared* const of : {&refused, &compared}) {
-    const std::string text = compare::render_junit(**of);
+    const std::string text = render_junit(**of);
     std::set<std::string> names;
     std::size_t cases = 0;
     for (std::size_t at = text.find(" name=\"", text.find("<testcase")); at != std::string::npos;
@@ -140,7 +137,7 @@ TEST(RenderCompare, JunitNamesEachCaseOnce) {
 }
 
 TEST(RenderCompare, MachinesHaveNoColumnWhereTheyAreAlike) {
-  EXPECT_THAT(compare::sides_table(*Compared{against_a(side_b())}).columns,
+  EXPECT_THAT(sides_table(*Compared{against_a(side_b())}).columns,
               Not(Contains(Field(&render::DocumentColumn::heading, "machine"))));
 }
 
@@ -152,12 +149,12 @@ TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
   });
   const Compared of{{a, b}, anyway()};
   std::map<std::string, int> keys;
-  for (const auto& [key, value] : compare::comparison_facts(*of)) ++keys[key];
+  for (const auto& [key, value] : comparison_facts(*of)) ++keys[key];
   EXPECT_EQ(keys["unknown"], 1);
   EXPECT_EQ(keys["label"], 1);
   EXPECT_EQ(keys["UNLIKE"], 1) << "labels with what was injected, of both curves";
   for (const std::size_t curve : {0U, 1U}) {
-    for (const auto& [key, value] : compare::curve_facts(*of, curve)) {
+    for (const auto& [key, value] : curve_facts(*of, curve)) {
       EXPECT_THAT(key, AnyOf("baseline", "why", "causes"));
     }
   }
@@ -180,16 +177,16 @@ std::vector<std::vector<results::RunData>> hostile_sides() {
 }
 
 TEST(RenderCompare, HostileTextStaysText) {
-  compare::CompareOptions gated = anyway();
+  CompareOptions gated = anyway();
   gated.gate = 0.05;
-  for (const compare::CompareOptions& options : {gated, compare::CompareOptions{}}) {
+  for (const CompareOptions& options : {gated, CompareOptions{}}) {
     const Compared of{hostile_sides(), options};
     for (const auto& text : {render_text(*of), render_json(*of), render_csv(*of),
-                             render_markdown(*of), compare::render_junit(*of)}) {
+                             render_markdown(*of), render_junit(*of)}) {
       golden::expect_harmless(text);
     }
     EXPECT_THAT(render_markdown(*of), Not(HasSubstr("<b>")));
-    EXPECT_THAT(compare::render_junit(*of), Not(AnyOf(HasSubstr("<b>"), HasSubstr("]]>"))));
+    EXPECT_THAT(render_junit(*of), Not(AnyOf(HasSubstr("<b>"), HasSubstr("]]>"))));
     for (const auto& row : parse_csv(render_csv(*of))) {
       for (const std::string& cell : row) EXPECT_FALSE(cell.starts_with("=cmd"));
     }
@@ -200,7 +197,7 @@ TEST(RenderCompare, VeryLongNamesAreShortened) {
   const std::string long_name(1 << 20, 'x');
   const auto rename = [&](results::PointData& at) { at.model = long_name; };
   const Compared of{{changed(side("a", around(1)), rename), changed(side_b(), rename)}};
-  for (const auto& text : {render_text(*of), render_markdown(*of), compare::render_junit(*of)}) {
+  for (const auto& text : {render_text(*of), render_markdown(*of), render_junit(*of)}) {
     EXPECT_LT(text.size(), 20'000U);
     EXPECT_THAT(text, HasSubstr("xxx… "));
   }
@@ -227,4 +224,4 @@ TEST(Escape, KeepsWhatIsHarmlessAndShortensWhatIsLong) {
 }
 
 }  // namespace
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

@@ -15,12 +15,11 @@ class Compared {
   explicit Compared(std::vector<std::vector<results::RunData>> sides,
                     const analysis::compare::CompareOptions& options = {})
       : runs_(std::move(sides)) {
+    const analysis::ReportOptions of_launch{.rates_of_wrong = options.anyway};
     for (const auto& side : runs_) {
-      auto& of_side = reports_.emplace_back();
-      for (const results::RunData& run : side) {
-        const analysis::ReportOptions of_launch{.rates_of_wrong = options.anyway};
-        of_side.push_back(analysis::make_report(run, run.id + ".h5", of_launch));
-      }
+      reports_.push_back(mapped(side, [&](const results::RunData& run) {
+        return analysis::make_report(run, run.id + ".h5", of_launch);
+      }));
     }
     comparison_ = analysis::compare::compare({reports_.begin(), reports_.end()}, options);
   }

@@ -8,16 +8,12 @@
 #include "results/records/point_facts.hpp"
 
 /// The tests check which points of which sides are compared, and what is refused.
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
 using Runs = std::vector<results::RunData>;
 
-std::vector<std::string> whats(const compare::Comparison& of) {
-  std::vector<std::string> all;
-  for (const compare::Unlike& at : of.unlike) all.push_back(at.what);
-  return all;
-}
+std::vector<std::string> whats(const Comparison& of) { return mapped(of.unlike, &Unlike::what); }
 
 TEST(Compare, LaunchesOfFewStepsCountBesideOthers) {
   auto b = side_b(1.2);
@@ -36,21 +32,20 @@ TEST(Compare, LaunchesThatDoNotCountAreInTheTable) {
   b[2].points[1].status = results::PointStatus::failed;
   b[2].points[1].reason = "a deadlock";
   const Compared of{against_a(b)};
-  EXPECT_EQ(as_text(compare::points_table(*of, 0)).rows[3].cells[3], "2 of 3");
-  EXPECT_THAT(compare::curve_facts(*of, 0).back().second, HasSubstr("a deadlock"));
+  EXPECT_EQ(as_text(points_table(*of, 0)).rows[3].cells[3], "2 of 3");
+  EXPECT_THAT(curve_facts(*of, 0).back().second, HasSubstr("a deadlock"));
 }
 
 TEST(Compare, SidesAreNamedByFilesOrMachines) {
   std::vector<Runs> runs{side("a", around(1)), side("b", {1})};
   const auto names = [&](const std::vector<std::vector<std::string>>& files) {
-    std::vector<std::vector<RunReport>> reports;
+    std::vector<std::vector<RunReport>> reports(files.size());
     for (std::size_t s = 0; s < files.size(); ++s) {
-      auto& of_side = reports.emplace_back();
       for (std::size_t i = 0; i < files[s].size(); ++i) {
-        of_side.push_back(make_report(runs[s][i], files[s][i], {}));
+        reports[s].push_back(make_report(runs[s][i], files[s][i], {}));
       }
     }
-    return compare::default_names({reports.begin(), reports.end()});
+    return default_names({reports.begin(), reports.end()});
   };
   EXPECT_THAT(names({{"old-1.h5", "old-2.h5"}, {"x/new.h5"}}), ElementsAre("old", "new"));
   EXPECT_THAT(names({{"old/r1.h5", "old/r2.h5"}, {"new/r.h5"}}), ElementsAre("old", "new"));
@@ -121,7 +116,7 @@ TEST(Compare, WhatAllCurvesDifferInIsSaidOnce) {
   const Compared of{{a, b}};
   ASSERT_EQ(of->curves.size(), 2U);
   EXPECT_EQ(of->unlike.size(), 4U) << "dtype of both, labels of 2 and 4 ranks";
-  EXPECT_THAT(compare::unlike_lines(*of),
+  EXPECT_THAT(unlike_lines(*of),
               ElementsAre(AllOf(StartsWith("dtype: f32 in A"), HasSubstr("all 2 curves")),
                           AllOf(StartsWith("labels: none in A"), HasSubstr("; tp, "),
                                 EndsWith(": 2, 4 ranks"))));
@@ -138,7 +133,7 @@ TEST(Compare, InjectionsAreUnlikeWhereTheyDiffer) {
   EXPECT_TRUE(of->refused);
   EXPECT_THAT(whats(*of), ElementsAre("labels", "injected"));
   EXPECT_THAT(text_of(of->unlike[0]), HasSubstr("injected in B (b3.h5)"));
-  EXPECT_THAT(compare::unlike_lines(*of), ElementsAre(HasSubstr("(slow-rank=1:1.2) in B (b3.h5)")));
+  EXPECT_THAT(unlike_lines(*of), ElementsAre(HasSubstr("(slow-rank=1:1.2) in B (b3.h5)")));
   const Compared both{
       {changed(side("a", around(1)), [&](auto& at) { inject(at, "slow-rank=1:1.2"); }),
        changed(side_b(), [&](auto& at) { inject(at, "slow-rank=1:1.5"); })}};
@@ -156,8 +151,8 @@ TEST(Compare, AnywayMarksThePointsThatAreUnlikeAndNoOthers) {
     const Compared of{against_a(b), anyway()};
     EXPECT_FALSE(of->refused);
     EXPECT_EQ(of->differences.size(), 3U);
-    EXPECT_THAT(compare::marks_of(*of, 0, 1, 4), ElementsAre(mark));
-    EXPECT_THAT(compare::marks_of(*of, 0, 1, 2), IsEmpty());
+    EXPECT_THAT(marks_of(*of, 0, 1, 4), ElementsAre(mark));
+    EXPECT_THAT(marks_of(*of, 0, 1, 2), IsEmpty());
   }
 }
 
@@ -191,9 +186,9 @@ TEST(Compare, WhatOnlyOneSideHasIsListed) {
   EXPECT_FALSE(of->refused);
   EXPECT_EQ(of->differences.size(), 2U);
   ASSERT_EQ(of->only.size(), 2U);
-  EXPECT_THAT(compare::only_sentence(*of, of->only[0]), HasSubstr("ranks only in A"));
+  EXPECT_THAT(only_sentence(*of, of->only[0]), HasSubstr("ranks only in A"));
   EXPECT_THAT(of->only[0].ranks, ElementsAre(4));
-  EXPECT_THAT(compare::only_sentence(*of, of->only[1]), HasSubstr("ranks only in B"));
+  EXPECT_THAT(only_sentence(*of, of->only[1]), HasSubstr("ranks only in B"));
   EXPECT_THAT(of->only[1].ranks, ElementsAre(3));
 }
 
@@ -233,18 +228,17 @@ TEST(Compare, RatesOverWhatTheMachineHas) {
   auto a = side("a", around(1)), b = side_b();
   for (auto* const runs : {&a, &b}) {
     for (results::RunData& run : *runs) {
-      run.calibration = results::CalibrationData{};
-      run.calibration->ceilings = {{.dtype = "f32", .cache = "cold", .rate = 40e9}};
-      run.calibration->curves = {{.op = "p2p",
-                                  .link_class = "same node",
-                                  .implementation = "library",
-                                  .members = 2,
-                                  .nodes = 1,
-                                  .bandwidth = results::Fitted{.value = 8e9}}};
+      run.calibration = {.curves = {{.op = "p2p",
+                                     .link_class = "same node",
+                                     .implementation = "library",
+                                     .members = 2,
+                                     .nodes = 1,
+                                     .bandwidth = results::Fitted{.value = 8e9}}},
+                         .ceilings = {{.dtype = "f32", .cache = "cold", .rate = 40e9}}};
     }
   }
   const Compared of{{a, b}};
-  const compare::SideCurve& first = *of->curves[0].sides[0];
+  const SideCurve& first = *of->curves[0].sides[0];
   // 1.2 GFLOP in 30 ms on 4 ranks.
   ASSERT_TRUE(first.of_peak[2].value);
   EXPECT_NEAR(*first.of_peak[2].value, 1.2e9 / 4 / 0.030 / 40e9, 1e-3);
@@ -263,8 +257,7 @@ TEST(Compare, DatasheetsAreUsedWhereAllSidesHaveThem) {
     for (results::RunData& run : runs) {
       run.device = "cuda";
       for (auto& facts : run.rank_facts) facts.text["gpu_name"] = gpu;
-      run.calibration = results::CalibrationData{};
-      run.calibration->ceilings = {{.dtype = "bf16", .cache = "cold", .rate = 700e12}};
+      run.calibration = {.ceilings = {{.dtype = "bf16", .cache = "cold", .rate = 700e12}}};
     }
     return runs;
   };
@@ -279,4 +272,4 @@ TEST(Compare, DatasheetsAreUsedWhereAllSidesHaveThem) {
 }
 
 }  // namespace
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
-
-#include <filesystem>
 #include <fstream>
 
 #include "parsed_commands.hpp"
 #include "settings/layer.hpp"
 #include "settings/option_table.hpp"
+#include "tests/support/scratch_directory.hpp"
 #include "words.hpp"
 #include "workloads/registry.hpp"
 
@@ -15,9 +13,11 @@
 namespace isoscale::settings {
 namespace {
 
-/// Values of other types than text; RoundTrip reads every key in the form in which it is recorded.
-TEST(ExperimentFile, HasTheKeysOfTheCommandLine) {
-  const RunConfig run = read(R"(
+/// Values of other types than text, and values written in another way than on the command line;
+/// RoundTrip reads every key in the form in which it is recorded.
+TEST(ExperimentFile, SaysWhatTheCommandLineSays) {
+  for (const auto& [toml, options] : std::vector<std::pair<const char*, const char*>>{
+           {R"(
 description = "for people"
 workload = ["dp", "hybrid"]
 set = { bucket = "1MiB", batch = 8 }
@@ -32,28 +32,37 @@ trace_ranks = 2
 force = true
 dry_run = true
 quiet = false
-)");
-  RunConfig typed = run_of(
-      "--workload dp,hybrid --set bucket=1MiB --set batch=8 --seed 7 --mesh dp=2 --ranks 4,1 "
-      "--blas-threads 2 --precision 0.05 --max-time 10 --trace-steps 1 --trace-ranks 2 --force "
-      "--dry-run");
-  typed.command_line = "";
-  EXPECT_EQ(run, typed);
-}
-
-TEST(ExperimentFile, ValuesMayBeWrittenAsOnTheCommandLine) {
-  const RunConfig run = read(R"(
+)",
+            "--workload dp,hybrid --set bucket=1MiB --set batch=8 --seed 7 --mesh dp=2 --ranks 4,1 "
+            "--blas-threads 2 --precision 0.05 --max-time 10 --trace-steps 1 --trace-ranks 2 "
+            "--force --dry-run"},
+           {R"(
 workload = "dp,tp"
 ranks = "all"
 precision = "5%"
 max_time = "2m"
+budget = "1.5h"
 seed = "18446744073709551615"
-)");
-  EXPECT_EQ(run.experiments.size(), 2U);
-  EXPECT_EQ(run.rank_counts, RankCounts::every);
-  EXPECT_EQ(run.precision, 0.05);
-  EXPECT_EQ(run.max_time.value(), 120.0);
-  EXPECT_EQ(run.experiments[0].base.seed, 18'446'744'073'709'551'615U);
+)",
+            "--workload dp,tp --ranks all --precision 0.05 --max-time 120s --budget 5400s "
+            "--seed 18446744073709551615"},
+           {R"(
+workload = "dp"
+device = "cuda"
+share_gpu = true
+gpu_bind = [2, "0000:1b:00.0"]
+graph = true
+gemm_algorithms = "earlier.h5"
+)",
+            "--workload dp --device cuda --share-gpu --gpu-bind 2,0000:1b:00.0 --graph "
+            "--gemm-algorithms earlier.h5"},
+           {"gpu_bind = 2", "--gpu-bind 2"}}) {
+    RunConfig typed = run_of(options);
+    typed.command_line = "";
+    EXPECT_EQ(read(toml), typed) << options;
+  }
+  EXPECT_THAT(usage_error(read, "device = \"host\"\ngraph = true"),
+              AllOf(HasSubstr("--graph:"), HasSubstr("only on a GPU")));
 }
 
 TEST(ExperimentFile, AFlagThatIsFalseIsAsIfItWereNotThere) {
@@ -65,24 +74,6 @@ TEST(ExperimentFile, AFlagThatIsFalseIsAsIfItWereNotThere) {
     EXPECT_NE(read(key_of(option) + " = true"), read("")) << option.name;
   }
   EXPECT_GE(flags, 5);
-}
-
-TEST(ExperimentFile, SaysWhatOnlyGpusHave) {
-  const RunConfig run = read(R"(
-workload = "dp"
-device = "cuda"
-share_gpu = true
-gpu_bind = [2, "0000:1b:00.0"]
-graph = true
-gemm_algorithms = "earlier.h5"
-)");
-  EXPECT_EQ(run.share_gpu, ShareGpu::yes);
-  EXPECT_EQ(run.gpu_bind, "2,0000:1b:00.0");
-  EXPECT_EQ(run.graph, Graph::on);
-  EXPECT_EQ(run.gemm_algorithms, "earlier.h5");
-  EXPECT_EQ(read("gpu_bind = 2").gpu_bind, "2");
-  EXPECT_THAT(usage_error(read, "device = \"host\"\ngraph = true"),
-              AllOf(HasSubstr("--graph:"), HasSubstr("only on a GPU")));
 }
 
 TEST(ExperimentFile, TablesOverrideWhatStandsAboveThemAndSpellOutModels) {
@@ -187,17 +178,13 @@ TEST(ExperimentFile, HostileTextIsEchoedShortAndClean) {
 
 class OnDisk : public testing::Test {
  protected:
-  void SetUp() override {
-    path_ = std::filesystem::temp_directory_path() /
-            ("isoscale-" + std::to_string(::getpid()) + "-experiment.toml");
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
   RunConfig run(std::string_view toml, Arguments options) const {
     std::ofstream{path_} << toml;
     options.insert(options.begin(), {"run", path_.string()});
     return std::get<RunConfig>(parse(options));
   }
-  std::filesystem::path path_;
+  testing_support::ScratchDirectory directory_;
+  std::filesystem::path path_ = directory_.path() / "experiment.toml";
 };
 
 TEST_F(OnDisk, TheCommandLineHasTheLastWord) {
@@ -263,11 +250,9 @@ TEST(Suites, HaveDescriptionsNameWhatExistsAndQuickIsQuick) {
 /// First column of the rows of the tables of keys: "| `key` |".
 std::vector<std::string> documented_keys() {
   std::ifstream file{ISOSCALE_EXPERIMENTS_DOC};
-  std::stringstream text;
-  text << file.rdbuf();
   std::vector<std::string> keys;
   bool is_about_keys = false;
-  for (std::string line; std::getline(text, line);) {
+  for (std::string line; std::getline(file, line);) {
     if (line.starts_with("## ")) is_about_keys = line.starts_with("## Keys");
     if (!is_about_keys || !line.starts_with("| `")) continue;
     keys.push_back(line.substr(3, line.find('`', 3) - 3));
@@ -293,17 +278,6 @@ TEST(Registry, EveryDefaultIsAcceptedAndHooksAreThere) {
       }
     }
   }
-}
-
-/// An option goes to all workloads of the command line, each of which takes it.
-TEST(CommandLine, GivesOptionsToEachWorkload) {
-  const auto run = std::get<RunConfig>(
-      parse(base::shell_words("run --workload dp,tp,pp,hybrid --set overlap=off --set bucket=1MiB "
-                              "--set tp_output=gather --set schedule=gpipe --set input=pinned "
-                              "--set vocabulary=on --set optimizer=adam --set batch=8 "
-                              "--set microbatch=2 --set microbatches=4")));
-  ASSERT_EQ(run.experiments.size(), 4U);
-  EXPECT_EQ(run.experiments[3].base.options.at("tp_output"), "gather");
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ class Generator {
       run.injections = parse_injections("slow-rank=0:1.5,jitter=5%,slow-link=1-2:3");
     }
     run.precision = real(0, 1);
+    if (flip()) run.budget = units::Seconds{real(1, 3.6e6)};
     run.max_time = units::Seconds{flip() ? real(0, 1e-6) : real(1, 3.6e6)};
     run.trace_steps = number(0, 1000);
     run.trace_ranks = number(1, 1 << 24);
@@ -236,16 +237,6 @@ TEST(Injection, GpuCannotBeSlowedButItsClockCanBeWrong) {
   EXPECT_THAT(refusal_of("run --device cuda --inject slow-rank=1:2 --inject clock=1:5ms"),
               AllOf(HasSubstr("--inject slow-rank=1:2:"), HasSubstr("only the host")));
   EXPECT_EQ(run_of("--device cuda --inject clock=1:5ms").injections.size(), 1U);
-}
-
-TEST(Budget, IsATimeOnTheCommandLineAndInAFile) {
-  EXPECT_FALSE(run_of("").budget.has_value());
-  EXPECT_EQ(run_of("--budget 25m").budget, units::Seconds{1500});
-  RunConfig config = read("budget = \"1.5h\"");
-  config.on_gpus.reset();  // settled before a run is recorded
-  EXPECT_EQ(config.budget, units::Seconds{5400});
-  EXPECT_EQ(read(to_toml(config)), config);
-  EXPECT_THAT(refusal_of("run --budget 0s"), HasSubstr("--budget"));
 }
 
 TEST(Resumption, HasNothingOfItsOwnButTheLaunch) {

@@ -6,7 +6,7 @@
 #include "executor/cuda/communicators.hpp"
 #include "matchers.hpp"
 #include "program/builder.hpp"
-#include "workloads/registry.hpp"
+#include "stack_samples.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -38,11 +38,10 @@ TEST(Links, AreNamedAlikeByBothEndsAndToldApart) {
 }
 
 CommunicatorPlan plan_of(const Shape& shape) {
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  workloads::Request base{.model = workloads::load_model("tiny")};
-  base.options = {{"microbatch", "1"}, {"microbatches", "16"}};
-  const workloads::Request request = hybrid.scale(base, shape, workloads::Scaling::strong);
-  return communicator_plan(hybrid.build(request));
+  return communicator_plan(
+      workloads::strong({.model = workloads::load_model("tiny"),
+                         .options = workloads::options_of("microbatch=1 microbatches=16")},
+                        shape));
 }
 
 TEST(CommunicatorPlans, OneOfEachAxisAndStreamAndTwoOfAPipeline) {
@@ -143,17 +142,9 @@ void expect_one_communicator_per_exchange(const program::ProgramSet& set, const 
 
 /// A model whose numbers `ranks` divide: 2, 3, 4 or 8.
 workloads::Request divisible(int ranks) {
-  return {.model = {.name = "divisible",
-                    .source = "test",
-                    .hidden = 96,
-                    .ffn = 192,
-                    .heads = 24,
-                    .kv_heads = 24,
-                    .head_size = 4,
-                    .gated_mlp = false,
-                    .layers = ranks,
-                    .sequence = 48,
-                    .vocabulary = 96}};
+  return {.model = workloads::test_model(
+              "hidden=96 ffn=192 heads=24 head_size=4 sequence=48 vocabulary=96 layers=" +
+              std::to_string(ranks))};
 }
 
 /// Tries each axis alone and in pairs on one rank count, with the options that exchange most.

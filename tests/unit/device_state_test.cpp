@@ -26,10 +26,12 @@ DeviceSeries series(int rank, std::string device, std::string quantity, std::vec
   return result;
 }
 
-/// A counter of joules of the first GPU.
-DeviceSeries energy(std::vector<double> values) {
-  return series(0, "gpu 0", "energy", std::move(values));
+/// Samples of the first GPU.
+DeviceSeries gpu(std::string quantity, std::vector<double> values) {
+  return series(0, "gpu 0", std::move(quantity), std::move(values));
 }
+/// Its counter of joules.
+DeviceSeries energy(std::vector<double> values) { return gpu("energy", std::move(values)); }
 
 PointData point(int ranks, int nodes, std::vector<DeviceSeries> all = {}) {
   PointData data = measured(0, {.dp = ranks}, step);
@@ -74,10 +76,9 @@ TEST(DeviceState, SummarisesWhatFollowsWarmUpOfPointsThatAreOk) {
 TEST(DeviceState, TellsWhatTheComputingDevicesAreLike) {
   const PointData data = point(
       2, 1,
-      {series(0, "gpu 0", "sm_clock", steady(1.9e9)), series(1, "gpu 1", "sm_clock", steady(1.7e9)),
-       series(0, "gpu 0", "temperature", steady(330)),
-       series(1, "gpu 1", "utilisation", steady(0.5)), series(0, "cpu", "clock", steady(3e9)),
-       series(0, "package 0", "temperature", steady(350))});
+      {gpu("sm_clock", steady(1.9e9)), series(1, "gpu 1", "sm_clock", steady(1.7e9)),
+       gpu("temperature", steady(330)), series(1, "gpu 1", "utilisation", steady(0.5)),
+       series(0, "cpu", "clock", steady(3e9)), series(0, "package 0", "temperature", steady(350))});
   const devices::DeviceState gpus = devices::device_state(run_on("cuda"), data);
   EXPECT_THAT(gpus.clock, Optional(DoubleEq(1.8e9)));
   EXPECT_THAT(gpus.clock_min, Optional(1.7e9));
@@ -104,7 +105,7 @@ TEST(DeviceEnergy, ComesFromCountersOfAllGpus) {
 }
 
 TEST(DeviceEnergy, ElseIsTheIntegralOfPower) {
-  PointData data = point_with({series(0, "gpu 0", "power", {100, 300, 300})});
+  PointData data = point_with({gpu("power", {100, 300, 300})});
   data.device_series[0].time = {0, 1, 5};  // 200 W for a second, 300 W for four
   EXPECT_THAT(devices::energy_of(run_on("cuda"), data).power, Optional(DoubleEq(280)));
   // A loop without a length is as long as its samples.
@@ -152,24 +153,22 @@ std::vector<std::string> warnings(std::vector<DeviceSeries> all) {
 
 TEST(DeviceWarnings, NameAClockThatFellOrDipsAgainAndAgain) {
   std::vector<double> clocks{0, 2e9, 2e9, 2e9, 2e9, 1.9e9, 1.9e9, 1.9e9, 1.9e9, 1.9e9};
-  EXPECT_THAT(warnings({series(0, "gpu 0", "sm_clock", clocks)}),
+  EXPECT_THAT(warnings({gpu("sm_clock", clocks)}),
               ElementsAre(AllOf(HasSubstr("rank 0, gpu 0"), HasSubstr("2 GHz to 1.9 GHz"))));
   for (double& clock : clocks) clock = std::max(clock, 1.96e9);
-  EXPECT_THAT(warnings({series(0, "gpu 0", "sm_clock", clocks)}), IsEmpty()) << "2%";
+  EXPECT_THAT(warnings({gpu("sm_clock", clocks)}), IsEmpty()) << "2%";
   clocks.assign(21, 2e9);
   clocks[6] = clocks[11] = 1.7e9;
-  EXPECT_THAT(warnings({series(0, "gpu 0", "sm_clock", clocks)}), IsEmpty()) << "2 of 20";
+  EXPECT_THAT(warnings({gpu("sm_clock", clocks)}), IsEmpty()) << "2 of 20";
   clocks[16] = 1.7e9;
-  EXPECT_THAT(warnings({series(0, "gpu 0", "sm_clock", clocks)}), ElementsAre(HasSubstr("90%")));
+  EXPECT_THAT(warnings({gpu("sm_clock", clocks)}), ElementsAre(HasSubstr("90%")));
 }
 
 TEST(DeviceWarnings, CountOnlyWhatIsBusy) {
-  const DeviceSeries gpu =
-      series(0, "gpu 0", "sm_clock", {0, 2e9, 2e9, 2e9, 2e9, 2e9, 2e9, 1e9, 1e9, 1e9});
-  EXPECT_THAT(warnings({gpu}), SizeIs(1));
-  EXPECT_THAT(
-      warnings({gpu, series(0, "gpu 0", "throttle_reasons", {1, 0, 0, 0, 0, 0, 0, 1, 1, 1})}),
-      IsEmpty());
+  const DeviceSeries clock = gpu("sm_clock", {0, 2e9, 2e9, 2e9, 2e9, 2e9, 2e9, 1e9, 1e9, 1e9});
+  EXPECT_THAT(warnings({clock}), SizeIs(1));
+  EXPECT_THAT(warnings({clock, gpu("throttle_reasons", {1, 0, 0, 0, 0, 0, 0, 1, 1, 1})}),
+              IsEmpty());
   const DeviceSeries cpu = series(0, "cpu", "clock", {3e9, 3e9, 3e9, 3e9, 3e9, 2e9, 2e9, 2e9, 2e9});
   EXPECT_THAT(warnings({cpu}), IsEmpty()) << "nothing says that it was";
   EXPECT_THAT(warnings({cpu, series(0, "cpu", "busy_time", {0, 1, 2, 3, 4, 4.9, 5.8, 6.7, 7.6})}),
@@ -183,21 +182,19 @@ TEST(DeviceWarnings, NameReasonsThatHeldClocksDown) {
   reasons[0] = 0x80;  // in warm-up
   reasons[5] = 0x44;
   reasons[6] = 0x03;  // idle, and a setting
-  EXPECT_THAT(warnings({series(0, "gpu 0", "throttle_reasons", reasons)}),
+  EXPECT_THAT(warnings({gpu("throttle_reasons", reasons)}),
               ElementsAre(HasSubstr("hardware thermal slowdown (5%")));
   for (std::size_t i = 10; i < 20; ++i) reasons[i] = 0x04;
-  EXPECT_THAT(warnings({series(0, "gpu 0", "throttle_reasons", reasons)}),
+  EXPECT_THAT(warnings({gpu("throttle_reasons", reasons)}),
               ElementsAre(HasSubstr("software power cap (55%")));
   // Reasons that are no set of bits are skipped.
-  PointData data =
-      point_with({series(0, "gpu 0", "throttle_reasons", {0x08, 8.5, -1, 1e300, 0x1p60, 0})});
+  PointData data = point_with({gpu("throttle_reasons", {0x08, 8.5, -1, 1e300, 0x1p60, 0})});
   data.warm_up_steps = 0;
   EXPECT_THAT(devices::device_warnings(data), ElementsAre(HasSubstr("hardware slowdown (50%")));
 }
 
 TEST(DeviceWarnings, NameErrorsThatWereCounted) {
-  EXPECT_THAT(warnings({series(0, "gpu 0", "ecc_corrected", {12, 12, 15}),
-                        series(0, "gpu 0", "ecc_uncorrected", {3, 3, 3}),
+  EXPECT_THAT(warnings({gpu("ecc_corrected", {12, 12, 15}), gpu("ecc_uncorrected", {3, 3, 3}),
                         series(0, "mlx5_0 port 1", "symbol_errors", {0, 1}),
                         series(0, "cpu", "throttle_count", {4, 6}),
                         series(0, "eth0", "sent_bytes", {0, 1e9})}),
@@ -207,10 +204,9 @@ TEST(DeviceWarnings, NameErrorsThatWereCounted) {
 
 TEST(DeviceReports, SayItInEveryFormat) {
   RunData run = run_on("cuda");
-  run.points = {point_with({series(0, "gpu 0", "sm_clock", steady(1.98e9)),
-                            series(0, "gpu 0", "temperature", steady(333.15)),
-                            series(0, "gpu 0", "utilisation", steady(1)), energy({0, 700}),
-                            series(0, "gpu 0", "ecc_corrected", {0, 2})})};
+  run.points = {
+      point_with({gpu("sm_clock", steady(1.98e9)), gpu("temperature", steady(333.15)),
+                  gpu("utilisation", steady(1)), energy({0, 700}), gpu("ecc_corrected", {0, 2})})};
   const std::string text = rendered(run, render::render_text);
   EXPECT_THAT(text, HasSubstr("1.98 GHz  1.98 GHz  100.0%    60 °C  700 W"));
   EXPECT_THAT(text, HasSubstr("WARNING  1 rank: rank 0, gpu 0: 2 corrected"));
@@ -268,16 +264,15 @@ TEST(Flaw, IsNamedOfValuesTimesAndUnits) {
   const std::vector<std::pair<const char*, std::vector<DeviceSeries>>> cases{
       {"",
        {energy({0, 0, 5}), energy({7}), series(0, "cpu", "clock", {3e9, 2e9, 3e9}),
-        series(0, "cpu", "busy_time", {100, 101, 102}),
-        series(0, "gpu 0", "throttle_reasons", {4, 0, 64}),
+        series(0, "cpu", "busy_time", {100, 101, 102}), gpu("throttle_reasons", {4, 0, 64}),
         series(0, "gpu 0", "fan_speed", {-4, 0}, "furlong")}},
       {"no samples", {energy({})}},
       {"values are not plausible",
        {energy({0, nan}), energy({0, infinite}), energy({0, -infinite}), energy({0, 1e300}),
-        series(0, "gpu 0", "throttle_reasons", {nan})}},
+        gpu("throttle_reasons", {nan})}},
       {"falls", {energy({0, 5, 4}), series(0, "eth0", "some_errors", {5, 4}, "?")}},
       {"below 0", {series(0, "cpu", "clock", {-5}), series(0, "cpu", "busy_time", {-5, -4})}},
-      {"above 1", {series(0, "gpu 0", "utilisation", {0.5, 1.5})}},
+      {"above 1", {gpu("utilisation", {0.5, 1.5})}},
       {"faster than time", {series(0, "cpu", "busy_time", {0, 50})}},
       {"do not rise", {with_times({0, 1, 1}), with_times({0, 2, 1}), with_times({0, 1e-300, 1})}},
       {"times are not plausible",
@@ -315,10 +310,9 @@ TEST(UsableSeries, AreTheFirstUsableOfEachNameAndTellWhatIsLeftOutOnceForEachRea
 
 TEST(DamagedDevices, GiveNoNumbersButWarnings) {
   for (const double bad : {nan, infinite, -5.0}) {
-    const PointData data = point_with({series(0, "gpu 0", "sm_clock", {bad, bad}),
-                                       series(0, "gpu 0", "temperature", {bad, bad}),
-                                       series(0, "gpu 0", "utilisation", {bad, bad}),
-                                       series(0, "gpu 0", "power", {bad, bad}), energy({0, bad})});
+    const PointData data =
+        point_with({gpu("sm_clock", {bad, bad}), gpu("temperature", {bad, bad}),
+                    gpu("utilisation", {bad, bad}), gpu("power", {bad, bad}), energy({0, bad})});
     const devices::DeviceState state = devices::device_state(run_on("cuda"), data);
     EXPECT_THAT(state.series, IsEmpty());
     EXPECT_FALSE(state.clock || state.clock_min || state.temperature || state.utilisation);

@@ -9,8 +9,8 @@
 
 #include "analysis/predict/forecast.hpp"
 #include "base/error.hpp"
-#include "config/command_line.hpp"
 #include "machine/gpu_choice.hpp"
+#include "parsed_commands.hpp"
 #include "planned_runs.hpp"
 #include "predict_samples.hpp"
 #include "runner/dry_run.hpp"
@@ -26,6 +26,7 @@ namespace {
 using program::Precision;
 using samples::config_of;
 using samples::site_of;
+using settings::run_of;
 using settings::RunConfig;
 
 std::string table(const RunConfig& config, const plan::Site& site) {
@@ -183,11 +184,6 @@ TEST(BeyondHost, IsAPlanOfMoreBytesThanTheHostHas) {
   EXPECT_THAT(beyond_host(plan, site, units::Bytes{two_ranks - 1}), Optional(HasSubstr("2 ranks")));
 }
 
-RunConfig asked(std::vector<std::string> options = {}) {
-  options.insert(options.begin(), {"isoscale", "run"});
-  return std::get<RunConfig>(config::parse_arguments(options));
-}
-
 /// GPUs, eight to a node, of so much memory (0: unknown) and such a compute capability.
 plan::Site gpus(int ranks, std::uint64_t mebibytes = 0, int capability = 90) {
   plan::Site site = site_of(ranks, 8);
@@ -211,7 +207,7 @@ TEST(GpuWork, IsTheLargestModelThatFitsAndIsQuick) {
                                            {gpus(1, 8'000, 86), "gpt-125m", "8"},
                                            {gpus(1), "gpt-125m", "64"},
                                            {gpus(64, 81'559), "gpt-125m", "64"}}) {
-    const auto [config, line] = plan::with_gpu_work(asked(), site);
+    const auto [config, line] = plan::with_gpu_work(run_of(""), site);
     EXPECT_FALSE(config.on_gpus);
     EXPECT_THAT(line, AllOf(HasSubstr(model), HasSubstr("bf16"), HasSubstr(batch)));
     for (const settings::Experiment& experiment : config.experiments) {
@@ -225,24 +221,21 @@ TEST(GpuWork, IsTheLargestModelThatFitsAndIsQuick) {
     // The choice is recorded as if the user had named it.
     EXPECT_EQ(settings::from_toml(settings::to_toml(config), "echo"), config);
   }
-  EXPECT_THAT(plan::with_gpu_work(asked(), gpus(1, 16'000, 70)).second, HasSubstr(" in f16"));
+  EXPECT_THAT(plan::with_gpu_work(run_of(""), gpus(1, 16'000, 70)).second, HasSubstr(" in f16"));
 }
 
 TEST(GpuWork, IsNotChosenOnTheHostNorAgainstTheUser) {
   plan::Site host = gpus(1, 81'559, 0);
   host.device = "host";
-  EXPECT_EQ(plan::with_gpu_work(asked(), host).second, "");
-  EXPECT_EQ(plan::with_gpu_work(asked(), host).first.experiments[0].base.model.name, "tiny");
+  EXPECT_EQ(plan::with_gpu_work(run_of(""), host).second, "");
+  EXPECT_EQ(plan::with_gpu_work(run_of(""), host).first.experiments[0].base.model.name, "tiny");
   const plan::Site site = gpus(1, 81'559);
-  for (const std::vector<std::string>& options : {std::vector<std::string>{"--model", "tiny"},
-                                                  {"--dtype", "f16"},
-                                                  {"--set", "bucket=1MiB"},
-                                                  {"--suite", "standard"},
-                                                  {"--workload", "dp"}}) {
-    EXPECT_EQ(plan::with_gpu_work(asked(options), site).second, "") << options[0];
+  for (const char* const options :
+       {"--model tiny", "--dtype f16", "--set bucket=1MiB", "--suite standard", "--workload dp"}) {
+    EXPECT_EQ(plan::with_gpu_work(run_of(options), site).second, "") << options;
   }
-  EXPECT_NE(plan::with_gpu_work(asked({"--suite", "quick", "--max-time", "1s"}), site).second, "");
-  EXPECT_NE(plan::with_gpu_work(asked({"--set", "largest=512"}), site).second, "");  // of no step
+  EXPECT_NE(plan::with_gpu_work(run_of("--suite quick --max-time 1s"), site).second, "");
+  EXPECT_NE(plan::with_gpu_work(run_of("--set largest=512"), site).second, "");  // of no step
 }
 
 /// On GPUs of 80 GB (79.6 GiB) whose memory nobody has looked at, no point needs more than one has,
@@ -250,7 +243,7 @@ TEST(GpuWork, IsNotChosenOnTheHostNorAgainstTheUser) {
 /// other meshes than dp's.
 TEST(Suites, PlanWhatMakesSense) {
   for (const std::string name : {"quick", "standard", "acceptance"}) {
-    const RunConfig config = asked({"--suite", name, "--device", "cuda"});
+    const RunConfig config = run_of("--device cuda --suite " + name);
     for (const int ranks : {1, 8, 64, 512}) {
       if (ranks > 64 && !every_case()) continue;
       int measured = 0;

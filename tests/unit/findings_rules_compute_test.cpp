@@ -20,12 +20,10 @@ results::PointData gemm_point(double flop) {
 /// A calibration whose shapes reach `small` FLOP/s at 2e3 FLOP and 100 GFLOP/s at 2e9.
 results::RunData calibrated(results::PointData point, double small) {
   results::RunData run = run_of(std::move(point));
-  run.calibration.emplace();
-  run.calibration->gemms = {
-      {.dtype = "f32", .cache = "cold", .m = 10, .n = 10, .k = 10, .rate = small},
-      {.dtype = "f32", .cache = "cold", .m = 1e3, .n = 1e3, .k = 1e3, .rate = 100e9}};
-  run.calibration->ceilings = {
-      {.dtype = "f32", .cache = "cold", .rate = 100e9, .m = 1e3, .n = 1e3, .k = 1e3}};
+  run.calibration = {
+      .gemms = {{.dtype = "f32", .cache = "cold", .m = 10, .n = 10, .k = 10, .rate = small},
+                {.dtype = "f32", .cache = "cold", .m = 1e3, .n = 1e3, .k = 1e3, .rate = 100e9}},
+      .ceilings = {{.dtype = "f32", .cache = "cold", .rate = 100e9, .m = 1e3, .n = 1e3, .k = 1e3}}};
   return run;
 }
 

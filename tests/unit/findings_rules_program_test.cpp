@@ -44,15 +44,14 @@ results::PointData buckets(int count, double bytes) {
 /// 20 us and 10 GB/s: half of a call is latency at 200 kB.
 results::RunData calibrated(results::PointData point) {
   results::RunData run = run_of(std::move(point));
-  run.calibration.emplace();
-  run.calibration->curves.push_back({.op = "all_reduce",
-                                     .dtype = "f32",
-                                     .link_class = "one node",
-                                     .implementation = "library",
-                                     .members = 2,
-                                     .nodes = 1,
-                                     .latency = results::Fitted{.value = 20e-6},
-                                     .bandwidth = results::Fitted{.value = 10e9}});
+  run.calibration = {.curves = {{.op = "all_reduce",
+                                 .dtype = "f32",
+                                 .link_class = "one node",
+                                 .implementation = "library",
+                                 .members = 2,
+                                 .nodes = 1,
+                                 .latency = results::Fitted{.value = 20e-6},
+                                 .bandwidth = results::Fitted{.value = 10e9}}}};
   return run;
 }
 
@@ -134,35 +133,39 @@ TEST(CommunicationRatio, AdvisesWhatTheAxisAndTheOptionsLeaveOpen) {
   }
 }
 
+/// The advice along an axis of a point with these options, whose tp, cp and ep reach so far.
+std::string advice_along(Axis axis, const mesh::Shape& shape,
+                         const std::map<std::string, std::string>& options, mesh::Reach reach) {
+  results::PointData data = measured(0, shape, 1e-6);
+  data.options = options;
+  PointReport point;
+  point.data = &data;
+  point.nodes.emplace();
+  for (const Axis each : {Axis::tp, Axis::cp, Axis::ep}) point.nodes->axes[each] = reach;
+  return advice::advice_along(point, axis);
+}
+
 /// zb-h1 computes weight gradients later, where they cannot hide the sums of input gradients.
 TEST(CommunicationRatio, AdvisesAsyncReduceOnlyWhereTheScheduleLetsItHide) {
-  for (const int pp : {1, 2}) {
-    results::PointData data = measured(0, {.tp = 2, .pp = pp}, 1e-6);
-    data.options = {{"async_reduce", "off"}, {"schedule", "zb-h1"}};
-    PointReport point;
-    point.data = &data;
-    point.nodes.emplace();
-    EXPECT_EQ(advice::advice_along(point, Axis::tp).find("async_reduce=on") != std::string::npos,
-              pp == 1);
-  }
+  const auto advice = [](int pp) {
+    return advice_along(Axis::tp, {.tp = 2, .pp = pp},
+                        {{"async_reduce", "off"}, {"schedule", "zb-h1"}}, mesh::Reach::alone);
+  };
+  EXPECT_THAT(advice(1), HasSubstr("async_reduce=on"));
+  EXPECT_THAT(advice(2), Not(HasSubstr("async_reduce=on")));
 }
 
 TEST(CommunicationRatio, KeepsGroupsInsideANodeWhereTheyLeaveIt) {
-  for (const bool leaves : {false, true}) {
-    results::PointData data = measured(0, {.tp = 2, .pp = 2}, 1e-6);
-    data.options = {{"handover", "whole"}};
-    PointReport point;
-    point.data = &data;
-    point.nodes.emplace();
-    const mesh::Reach reach = leaves ? mesh::Reach::inter_node : mesh::Reach::intra_node;
-    for (const Axis axis : {Axis::tp, Axis::cp, Axis::ep}) {
-      point.nodes->axes[axis] = reach;
-      const auto inside = HasSubstr("inside a node");
-      EXPECT_THAT(advice::advice_along(point, axis),
-                  leaves ? testing::Matcher<std::string>(inside) : Not(inside))
-          << mesh::name(axis);
-    }
-    EXPECT_THAT(advice::advice_along(point, Axis::pp), HasSubstr("handover=scattered"));
+  using enum mesh::Reach;
+  const auto advice = [](Axis axis, mesh::Reach reach) {
+    return advice_along(axis, {.tp = 2, .pp = 2}, {{"handover", "whole"}}, reach);
+  };
+  for (const Axis axis : {Axis::tp, Axis::cp, Axis::ep}) {
+    EXPECT_THAT(advice(axis, inter_node), HasSubstr("inside a node")) << mesh::name(axis);
+    EXPECT_THAT(advice(axis, intra_node), Not(HasSubstr("inside a node"))) << mesh::name(axis);
+  }
+  for (const mesh::Reach reach : {inter_node, intra_node}) {
+    EXPECT_THAT(advice(Axis::pp, reach), HasSubstr("handover=scattered"));
   }
 }
 

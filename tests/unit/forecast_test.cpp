@@ -6,12 +6,12 @@
 #include "base/error.hpp"
 #include "predict_samples.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
-predict::Prediction predicted(const settings::PredictCommand& command,
-                              const simulate::Machine& machine = plain_sheet()) {
-  return predict::predict(predict::question_of(command, machine));
+Prediction predicted(const settings::PredictCommand& command,
+                     const simulate::Machine& machine = plain_sheet()) {
+  return predict(question_of(command, machine));
 }
 
 double all_lost(const efficiency::Waterfall& waterfall) {
@@ -21,15 +21,15 @@ double all_lost(const efficiency::Waterfall& waterfall) {
 }
 
 TEST(Forecast, HasIntervalsOfAllCausesTogether) {
-  const predict::Uncertainty uncertainty{.noise = 0.01, .launch = 0.02, .fit = 0.02};
-  EXPECT_DOUBLE_EQ(predict::total(uncertainty), 0.03);
-  const predict::Expected at = predict::expected(10, uncertainty);
+  const Uncertainty uncertainty{.noise = 0.01, .launch = 0.02, .fit = 0.02};
+  EXPECT_DOUBLE_EQ(total(uncertainty), 0.03);
+  const Expected at = expected(10, uncertainty);
   // ln 1.0505... = 1.645 x 0.03
   EXPECT_NEAR(at.upper, 10.5059, 5e-4);
   EXPECT_NEAR(at.lower, 9.5185, 5e-4);
   EXPECT_DOUBLE_EQ(at.value, 10);
   // The rate of a rank has the interval of the step.
-  const predict::Forecast four{
+  const Forecast four{
       .ranks = 4, .throughput = {.value = 400, .lower = 380, .upper = 420}, .mfu = 0.5};
   EXPECT_DOUBLE_EQ(four.throughput_per_rank().value, 100);
   EXPECT_DOUBLE_EQ(four.throughput_per_rank().lower, 95);
@@ -38,10 +38,10 @@ TEST(Forecast, HasIntervalsOfAllCausesTogether) {
 
 TEST(Forecast, PlacesRanksAsExpertsAreSpread) {
   workloads::Request request{.mesh = {.ep = 2, .dp = 4}};
-  EXPECT_EQ(predict::layout_of(request, 4).node_of_rank, (std::vector{0, 0, 0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(layout_of(request, 4).node_of_rank, (std::vector{0, 0, 0, 0, 1, 1, 1, 1}));
   // Experts apart: their replicas are neighbours instead.
   request.options = {{"expert_placement", "spread"}};
-  EXPECT_EQ(predict::layout_of(request, 4).node_of_rank, (std::vector{0, 1, 0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(layout_of(request, 4).node_of_rank, (std::vector{0, 1, 0, 1, 0, 1, 0, 1}));
 }
 
 /// Returns a command for workload dp, which has only dp's communication between GEMMs.
@@ -56,9 +56,9 @@ settings::PredictCommand dp_command() {
 TEST(Forecast, EfficiencyIsSurerThanTheStepsOfADataSheet) {
   simulate::Machine sheet = plain_sheet();
   sheet.software.spread = 0.25;
-  const predict::Prediction prediction = predicted(dp_command(), sheet);
-  const predict::Forecast& first = prediction.base.points.front();
-  const predict::Forecast& last = prediction.base.points.back();
+  const Prediction prediction = predicted(dp_command(), sheet);
+  const Forecast& first = prediction.base.points.front();
+  const Forecast& last = prediction.base.points.back();
   EXPECT_NEAR(std::log(last.step_time.upper / last.step_time.value), 1.645 * 0.25, 1e-3);
   EXPECT_EQ(first.efficiency.upper, 1);
   const double efficiency = last.efficiency.value;
@@ -68,8 +68,8 @@ TEST(Forecast, EfficiencyIsSurerThanTheStepsOfADataSheet) {
 }
 
 /// A forecast whose costs are GEMMs and dp transfers, and nothing else.
-predict::Forecast made(int ranks, double gemm, double transfer, double throughput) {
-  predict::Forecast forecast{.ranks = ranks};
+Forecast made(int ranks, double gemm, double transfer, double throughput) {
+  Forecast forecast{.ranks = ranks};
   forecast.step_time.value = gemm + transfer;
   forecast.throughput.value = throughput;
   forecast.uncertainty = {.launch = 0.02};
@@ -84,11 +84,11 @@ predict::Forecast made(int ranks, double gemm, double transfer, double throughpu
 
 TEST(Forecast, IsSetAgainstItsBaseline) {
   // Strong scaling of 100 units of work from 2 ranks to 8.
-  const predict::Forecast first = made(2, 1.0, 0.0, 100 / 1.0);
-  predict::Forecast last = made(8, 0.25, 0.15, 100 / 0.4);
-  const predict::ForecastBaseline baseline{
+  const Forecast first = made(2, 1.0, 0.0, 100 / 1.0);
+  Forecast last = made(8, 0.25, 0.15, 100 / 0.4);
+  const ForecastBaseline baseline{
       .ranks = 2, .throughput = first.throughput.value, .loss = *step_loss(first)};
-  predict::set_against(baseline, last);
+  set_against(baseline, last);
   EXPECT_DOUBLE_EQ(last.speedup.value, 5);         // (1 / 0.4) x 2
   EXPECT_DOUBLE_EQ(last.efficiency.value, 0.625);  // 0.25 / 0.4
   EXPECT_NEAR(last.efficiency.upper, 0.625 * std::exp(1.645 * 0.02), 1e-5);
@@ -98,19 +98,19 @@ TEST(Forecast, IsSetAgainstItsBaseline) {
   EXPECT_EQ(last.limit, "dp transfer");
 
   // A measured baseline tells what the model misses of it.
-  predict::ForecastBaseline measured = baseline;
+  ForecastBaseline measured = baseline;
   measured.throughput = 100 / 1.2;
   measured.measured = true;
   measured.loss.step = 1.2;
-  predict::set_against(measured, last);
+  set_against(measured, last);
   EXPECT_DOUBLE_EQ(last.efficiency.value, 0.75);
   EXPECT_DOUBLE_EQ(last.waterfall->ideal, 0.3);
   EXPECT_NEAR(last.waterfall->ideal + all_lost(*last.waterfall), 0.4, 1e-12);
   EXPECT_EQ(last.waterfall->lost.back().cause, "beyond the model");
   EXPECT_NEAR(last.waterfall->lost.back().seconds, -0.05, 1e-12);
 
-  predict::Forecast itself = first;
-  predict::set_against(baseline, itself);
+  Forecast itself = first;
+  set_against(baseline, itself);
   EXPECT_DOUBLE_EQ(itself.efficiency.value, 1);
   EXPECT_DOUBLE_EQ(itself.efficiency.lower, 1);
   EXPECT_FALSE(itself.waterfall.has_value());
@@ -118,10 +118,9 @@ TEST(Forecast, IsSetAgainstItsBaseline) {
 }
 
 TEST(Forecast, SaysWhereTheLimitMoves) {
-  predict::ForecastCurve curve{.points = {{.ranks = 8}}};
+  ForecastCurve curve{.points = {{.ranks = 8}}};
   const auto add = [&](int ranks, const std::string& limit, double lost) {
-    predict::Forecast& forecast =
-        curve.points.emplace_back(predict::Forecast{.ranks = ranks, .limit = limit});
+    Forecast& forecast = curve.points.emplace_back(Forecast{.ranks = ranks, .limit = limit});
     forecast.waterfall.emplace();
     forecast.waterfall->ideal = 1 - lost;
     forecast.waterfall->measured = 1;
@@ -132,35 +131,35 @@ TEST(Forecast, SaysWhereTheLimitMoves) {
   add(256, "bubble", 0.2);
   add(1024, "dp transfer", 0.25);
   add(4096, "dp transfer", 0.5);
-  EXPECT_THAT(predict::limit_sentences(curve),
+  EXPECT_THAT(limit_sentences(curve),
               ElementsAre(StartsWith("up to 16 ranks: nothing"),
                           AllOf(StartsWith("from 64 to 256 ranks: bubble"), HasSubstr("20.0%")),
                           AllOf(StartsWith("from 1024 ranks on: dp"), HasSubstr("50.0%"))));
   curve.points.resize(2);
   add(32, "", 0);
-  EXPECT_THAT(predict::limit_sentences(curve), ElementsAre(StartsWith("all along: nothing")));
+  EXPECT_THAT(limit_sentences(curve), ElementsAre(StartsWith("all along: nothing")));
 }
 
 TEST(Forecast, KnowsThePeakThatMfuIsOf) {
   simulate::Machine machine = plain_sheet();
-  EXPECT_EQ(predict::peak_rate(machine, program::Precision::f32), 1e12);
-  EXPECT_EQ(predict::peak_rate(machine, program::Precision::bf16), std::nullopt);
+  EXPECT_EQ(peak_rate(machine, program::Precision::f32), 1e12);
+  EXPECT_EQ(peak_rate(machine, program::Precision::bf16), std::nullopt);
   machine.measured.gemms = {
       {.type = program::DType::f32, .shape = {100, 100, 100, 1}, .seconds = 4e-6},
       {.type = program::DType::f32, .shape = {10, 10, 10, 1}, .seconds = 1e-6},
       {.type = program::DType::f64, .shape = {100, 100, 100, 1}, .seconds = 1e-6}};
-  EXPECT_DOUBLE_EQ(*predict::peak_rate(machine, program::Precision::f32), 2e6 / 4e-6);
+  EXPECT_DOUBLE_EQ(*peak_rate(machine, program::Precision::f32), 2e6 / 4e-6);
 }
 
 TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
-  const predict::Prediction prediction = predicted(dp_command());
+  const Prediction prediction = predicted(dp_command());
   ASSERT_EQ(prediction.base.points.size(), 3U);
   EXPECT_EQ(prediction.baseline, 8);
   EXPECT_FALSE(prediction.correction.has_value());
-  const predict::Forecast& first = prediction.base.points[0];
+  const Forecast& first = prediction.base.points[0];
   EXPECT_DOUBLE_EQ(first.efficiency.value, 1);
   EXPECT_DOUBLE_EQ(first.speedup.value, 8);
-  for (const predict::Forecast& at : prediction.base.points) {
+  for (const Forecast& at : prediction.base.points) {
     EXPECT_DOUBLE_EQ(at.step_time.value, at.simulated + at.delay);
     EXPECT_DOUBLE_EQ(at.efficiency.value,
                      at.throughput.value / at.ranks / (first.throughput.value / 8));
@@ -185,8 +184,8 @@ TEST(Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
   command.mesh = {{Axis::tp, 4}};
   command.ranks = {8, 10, 16};
   command.settings.emplace_back("gemm", "2x");
-  const predict::Prediction prediction = predicted(command);
-  for (const predict::ForecastCurve* const curve : {&prediction.base, &prediction.what_if.at(0)}) {
+  const Prediction prediction = predicted(command);
+  for (const ForecastCurve* const curve : {&prediction.base, &prediction.what_if.at(0)}) {
     EXPECT_THAT(curve->points.at(1).refused, HasSubstr("8 or 16"));
     EXPECT_EQ(curve->points.at(2).refused, "");
     EXPECT_GT(curve->points[2].step_time.value, 0);
@@ -199,12 +198,12 @@ TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
   settings::PredictCommand command = dp_command();
   command.settings.emplace_back("gemm", "2x");
   command.settings.emplace_back("link.inter", "1000x,link.intra=1000x,latency=0.001x");
-  const predict::Prediction prediction = predicted(command);
+  const Prediction prediction = predicted(command);
   ASSERT_EQ(prediction.what_if.size(), 2U);
   for (std::size_t i = 0; i < 3; ++i) {
-    const predict::Forecast& now = prediction.base.points[i];
-    const predict::Forecast& gemm = prediction.what_if[0].points[i];
-    const predict::Forecast& link = prediction.what_if[1].points[i];
+    const Forecast& now = prediction.base.points[i];
+    const Forecast& gemm = prediction.what_if[0].points[i];
+    const Forecast& link = prediction.what_if[1].points[i];
     EXPECT_NEAR(gemm.costs->gemm, now.costs->gemm / 2, 1e-2 * now.costs->gemm);
     EXPECT_LT(gemm.step_time.value, now.step_time.value);
     // A network that takes next to no time leaves the GEMMs, and scales.
@@ -219,7 +218,7 @@ TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
 TEST(Forecast, TakesTheBaselineThatIsNamed) {
   settings::PredictCommand command = dp_command();
   command.baseline = 16;
-  const predict::Prediction prediction = predicted(command);
+  const Prediction prediction = predicted(command);
   EXPECT_EQ(prediction.baseline, 16);
   EXPECT_DOUBLE_EQ(prediction.base.points[1].efficiency.value, 1);
   EXPECT_GT(prediction.base.points[0].efficiency.value, 1);
@@ -228,13 +227,13 @@ TEST(Forecast, TakesTheBaselineThatIsNamed) {
 TEST(Forecast, SaysWhereMemoryDoesNotSuffice) {
   simulate::Machine small = plain_sheet();
   small.memory->capacity = 1;
-  const predict::Prediction prediction = predicted(dp_command(), small);
+  const Prediction prediction = predicted(dp_command(), small);
   EXPECT_EQ(prediction.base.points[0].fits, false);
   EXPECT_THAT(prediction.warnings, Contains(HasSubstr("8, 16, 64 ranks")));
 }
 
-predict::Forecast forecast(int ranks, double step) {
-  predict::Forecast at{.ranks = ranks, .nodes = ranks / 8};
+Forecast forecast(int ranks, double step) {
+  Forecast at{.ranks = ranks, .nodes = ranks / 8};
   at.request.mesh = {.tp = 8, .dp = ranks / 8};
   at.request.options = {{"microbatch", "2"}};
   at.step_time = {.value = step, .lower = 0.9 * step, .upper = 1.1 * step};
@@ -253,19 +252,18 @@ predict::Forecast forecast(int ranks, double step) {
 }
 
 /// Returns a prediction from a run, with a what-if, a search and a measurement to make.
-predict::Prediction prediction() {
-  predict::Prediction made{
-      .source = "run.h5", .machine = "2 x A", .workload = "hybrid", .title = "hybrid"};
+Prediction prediction() {
+  Prediction made{.source = "run.h5", .machine = "2 x A", .workload = "hybrid", .title = "hybrid"};
   made.baseline = 8;
   made.measured = {{.ranks = 8, .nodes = 1, .step_time = 4, .throughput = 0.25, .efficiency = 1.0}};
   made.base = {.title = "as measured", .points = {forecast(16, 2), forecast(512, 0.5)}};
   made.base.points.back().extrapolated = true;
   made.base.points.push_back({.ranks = 1000, .nodes = 125, .refused = "tp=8 does not divide 1000"});
   made.what_if = {{.title = "gemm=2x", .points = {forecast(16, 1), forecast(512, 0.25)}}};
-  made.next = predict::NextMeasurement{.what = "the run on 64 ranks",
-                                       .command = "isoscale run",
-                                       .width_now = 0.375,
-                                       .width_then = 0.125};
+  made.next = NextMeasurement{.what = "the run on 64 ranks",
+                              .command = "isoscale run",
+                              .width_now = 0.375,
+                              .width_then = 0.125};
   made.searched = 99;
   made.best = {{.step_time = 1, .throughput = 1}, {.step_time = 2, .why_not = "more bubbles"}};
   made.limits = {"all along: dp transfer costs most"};
@@ -297,11 +295,11 @@ TEST(PredictionPage, HoldsTheNumbersOfThePrediction) {
 }
 
 TEST(PredictionCsv, HasAValueInEveryColumnOfAFullPoint) {
-  predict::Prediction made = prediction();
+  Prediction made = prediction();
   made.throughput_unit = "tokens/s";
   made.what_if.clear();
   made.base.points.resize(1);
-  predict::Forecast& full = made.base.points.front();
+  Forecast& full = made.base.points.front();
   full.request.mesh = {.dp = 16};
   full.fits = true;
   full.mfu = 0.5;
@@ -314,7 +312,7 @@ TEST(PredictionCsv, HasAValueInEveryColumnOfAFullPoint) {
 }
 
 TEST(PredictionPage, OneCountAloneHasNoEfficiency) {
-  predict::Prediction made = prediction();
+  Prediction made = prediction();
   EXPECT_EQ(page::page_data(made)["prediction"]["has_efficiency"], true);
   made.base.points.erase(made.base.points.begin());
   EXPECT_EQ(page::page_data(made)["prediction"]["has_efficiency"], true) << "8 are measured";
@@ -327,7 +325,7 @@ TEST(PredictionPage, OneCountAloneHasNoEfficiency) {
 }
 
 TEST(PredictionPage, OfVeryManyRankCountsShowsSomeWithBothEnds) {
-  predict::Prediction made = prediction();
+  Prediction made = prediction();
   made.base.points.clear();
   for (int ranks = 8; ranks <= 8 * 10'000; ranks += 8)
     made.base.points.push_back(forecast(ranks, 1));
@@ -348,12 +346,12 @@ TEST(PredictionPage, OfVeryManyRankCountsShowsSomeWithBothEnds) {
 }
 
 TEST(PredictionPage, CutsWhatIsTooMuchAndSaysSo) {
-  predict::Prediction many = prediction();
+  Prediction many = prediction();
   many.what_if.resize(5000, many.what_if.front());
   const auto first = page::page_data(many);
   EXPECT_EQ(first["prediction"]["what_if"].size(), page::most_page_forecasts / 2 - 1);
   EXPECT_FALSE(first["notes"].empty());
-  predict::Prediction wordy = prediction();
+  Prediction wordy = prediction();
   wordy.machine = std::string(1'000'000, 'x');
   const auto cut = page::page_data(wordy);
   EXPECT_LT(cut.dump().size(), 100'000U);
@@ -361,4 +359,4 @@ TEST(PredictionPage, CutsWhatIsTooMuchAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

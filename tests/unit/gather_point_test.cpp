@@ -19,9 +19,7 @@ std::vector<std::uint32_t> thinned(std::uint32_t steps, std::size_t most) {
     entries.push_back({step});
     measure::thin_to(entries, most);
   }
-  std::vector<std::uint32_t> kept;
-  for (const Numbered& entry : entries) kept.push_back(entry.step);
-  return kept;
+  return mapped(entries, &Numbered::step);
 }
 
 TEST(Spread, KeepsTheEndsAndAnEvenShareOfWhatLiesBetween) {

@@ -1,12 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <cstring>
-
 #include "base/error.hpp"
 #include "executor/host/communication.hpp"
 #include "executor/host/host.hpp"
-#include "executor/host/player.hpp"
 #include "executor/host/prepare.hpp"
 #include "executor/host/resources.hpp"
 #include "executor/resolver.hpp"

@@ -1,12 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/catalog/index.hpp"
-#include "analysis/breakdown/replay.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis_test.hpp"
 #include "launch_samples.hpp"
-#include "simulate/simulate.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -86,27 +83,13 @@ TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
               HasSubstr("oversubscribed"));
 }
 
-/// FNV-1a, 64 bits, of "host", "w", "m", "f32", "weak", "packed", "0", "1", "layers", "2" and "0",
-/// each followed by a zero byte, computed by another program.
-TEST(Index, AFingerprintStaysFromVersionToVersion) {
-  const Experiment experiment{.workload = "w",
-                              .model = "m",
-                              .dtype = "f32",
-                              .scaling = "weak",
-                              .placement = "packed",
-                              .options = {},
-                              .numbers = {{"layers", "2"}}};
-  EXPECT_EQ(fingerprint(experiment, "host"), "aa33041758872c0d");
-}
-
 TEST(Index, AnOptionThatAnOldFileLacksCountsAsItsDefault) {
   std::vector<results::RunData> runs{launch_of("old", 1, 4, 0.04), launch_of("new", 1, 4, 0.02),
                                      launch_of("other", 1, 4, 0.01)};
   runs[0].points[0].options.erase("overlap");
   runs[1].points[0].options["gather"] = "step_end";
   runs[2].points[0].options["overlap"] = "off";
-  std::vector<catalog::IndexRun> of;
-  for (const results::RunData& run : runs) of.push_back(indexed(run));
+  const auto of = mapped(runs, [](const results::RunData& run) { return indexed(run); });
   EXPECT_EQ(of[0].experiments.at(0).fingerprint, of[1].experiments.at(0).fingerprint);
   EXPECT_NE(of[0].experiments.at(0).fingerprint, of[2].experiments.at(0).fingerprint);
   Experiment without = of[1].experiments.at(0).experiment;
@@ -129,42 +112,6 @@ TEST(Index, HostileTextIsEscaped) {
     EXPECT_THAT(text, Not(AnyOf(HasSubstr("\x1b"), HasSubstr("\xe2\x80\xae"))));
   }
   EXPECT_THAT(render::render_index_csv(report), Not(HasSubstr("\n=cmd")));
-}
-
-/// Simulates a hybrid step of 32 ranks, whole and without likes, on a network without cost.
-TEST(LikeRanks, PlayAsTheWholeMeshDoes) {
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  workloads::Request base{.model = workloads::load_model("tiny")};
-  base.options = {{"microbatch", "1"}, {"microbatches", "4"}};
-  const mesh::Shape shape{.tp = 2, .dp = 8, .pp = 2};
-  const program::OutlineSet set = program::outline(
-      hybrid.build(hybrid.scale(base, shape, workloads::Scaling::weak)), program::Section::step);
-  // Ranks at dp = 3 are slow, those of one tp there slower; all else is alike by program.
-  simulate::Costs costs;
-  for (int rank = 0; rank < shape.size(); ++rank) {
-    const mesh::Coordinates at = mesh::coordinates(shape, rank);
-    const std::uint32_t kind = at.dp == 3 ? 1U + static_cast<std::uint32_t>(at.tp) : 0U;
-    costs.table_of_rank.push_back(3 * set.outline_of_rank[static_cast<std::size_t>(rank)] + kind);
-  }
-  for (const program::Outline& outline : set.outlines) {
-    for (int kind = 0; kind < 3; ++kind) {
-      auto& table = costs.tables.emplace_back();
-      for (std::size_t op = 0; op < outline.ops.size(); ++op) {
-        const bool free = program::communicates(outline.ops[op].kind);
-        table.emplace_back(free ? 0 : 100 + static_cast<int>(op % 7) * (kind + 1));
-      }
-    }
-  }
-  const breakdown::LikeRanks like = breakdown::like_ranks(set, costs);
-  EXPECT_EQ(like.set.mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
-  const auto whole = simulate::simulate(set, costs, {.plays = 3});
-  const auto small = simulate::simulate(like.set, like.costs, {.plays = 3});
-  for (std::size_t play = 0; play < whole.size(); ++play) {
-    for (std::size_t rank = 0; rank < whole[play].ranks.size(); ++rank) {
-      EXPECT_EQ(whole[play].ranks[rank].spans, small[play].ranks[like.rank[rank]].spans);
-      EXPECT_EQ(whole[play].ranks[rank].end, small[play].ranks[like.rank[rank]].end);
-    }
-  }
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 #include "workloads/infer/replica.hpp"
-#include "workloads/serve/requests.hpp"
 #include "workloads/serve/serve.hpp"
 
 namespace isoscale::workloads::infer {
@@ -163,9 +162,9 @@ TEST(Infer, ProgramsHoldTogetherOnAnyMesh) {
 }
 
 TEST(Infer, GroupsDivideTheBatch) {
-  std::vector<std::uint64_t> groups;
-  for (const std::uint64_t batch : {1U, 3U, 6U, 7U, 8U}) groups.push_back(groups_of(batch, 4));
-  EXPECT_THAT(groups, ElementsAre(1, 3, 3, 1, 4));
+  EXPECT_THAT(
+      mapped(std::array{1U, 3U, 6U, 7U, 8U}, [](auto batch) { return groups_of(batch, 4); }),
+      ElementsAre(1, 3, 3, 1, 4));
   EXPECT_EQ(groups_of(8, 1), 1U);
 }
 

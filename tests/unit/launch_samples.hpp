@@ -61,9 +61,9 @@ struct JoinedLaunches {
   explicit JoinedLaunches(std::vector<results::RunData> of,
                           const analysis::ReportOptions& options = {})
       : runs(std::move(of)) {
-    for (const results::RunData& run : runs) {
-      reports.push_back(analysis::make_report(run, run.id + ".h5", options));
-    }
+    reports = mapped(runs, [&](const results::RunData& run) {
+      return analysis::make_report(run, run.id + ".h5", options);
+    });
     joined = analysis::merge::join(reports, options);
   }
   JoinedLaunches(const JoinedLaunches&) = delete;

@@ -78,27 +78,21 @@ void expect_as_listed(const mesh::Shape& shape, const Layout& layout, const std:
   }
 }
 
-const std::vector<mesh::Shape> shapes{
-    {.tp = 2, .dp = 4, .pp = 2}, {.tp = 4, .cp = 2, .dp = 3}, {.dp = 12},
-    {.tp = 3, .dp = 2, .pp = 2}, {.ep = 2, .dp = 4, .pp = 2}, {.tp = 8, .dp = 2}};
-
-TEST(Layout, PackedPlacesAreThoseOfTheListedMembers) {
-  for (const mesh::Shape& shape : shapes) {
+TEST(Layout, PlacesArePackedOrScatteredThoseOfTheListedMembers) {
+  std::mt19937 random{7};
+  for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 4, .pp = 2},
+                                   {.tp = 4, .cp = 2, .dp = 3},
+                                   {.dp = 12},
+                                   {.tp = 3, .dp = 2, .pp = 2},
+                                   {.ep = 2, .dp = 4, .pp = 2},
+                                   {.tp = 8, .dp = 2}}) {
     for (const int node_ranks : {1, 2, 3, 4, 5, 6, 8, 16, 100}) {
       expect_as_listed(shape, packed(shape.size(), node_ranks),
                        mesh::to_string(shape) + " on nodes of " + std::to_string(node_ranks));
     }
-  }
-}
-
-TEST(Layout, PlacesOnAnyNodesAreThoseOfTheListedMembers) {
-  std::mt19937 random{7};
-  for (const mesh::Shape& shape : shapes) {
-    Layout layout;
-    for (int rank = 0; rank < shape.size(); ++rank) {
-      layout.node_of_rank.push_back(static_cast<int>(random() % 4));
-    }
-    expect_as_listed(shape, layout, mesh::to_string(shape) + " scattered");
+    Layout scattered = packed(shape.size(), 1);
+    for (int& node : scattered.node_of_rank) node = static_cast<int>(random() % 4);
+    expect_as_listed(shape, scattered, mesh::to_string(shape) + " scattered");
   }
 }
 

@@ -42,15 +42,16 @@ TEST(CpuLimit, IsTheTightestOfAllGroupsAbove) {
 }
 
 TEST(CpuLimit, IsAbsentWithoutOneOrWhenItMakesNoSense) {
-  EXPECT_EQ(cpu_limit(known({})), std::nullopt);
-  EXPECT_EQ(cpu_limit(known({{"/proc/self/cgroup", "0::/\n"}})), std::nullopt);
+  for (const Texts& files :
+       {Texts{}, {{"/proc/self/cgroup", "0::/\n"}}, {{"/proc/self/cgroup", "nonsense\n\n::\n"}}}) {
+    EXPECT_EQ(cpu_limit(known(files)), std::nullopt);
+  }
   for (const char* text : {"max 100000\n", "", "100000\n", "-1 100000\n", "100000 0\n", "1 2 3\n",
                            "99999999999999999999 100000\n", "lots 100000\n"}) {
     EXPECT_EQ(cpu_limit(known({{"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/cpu.max", text}})),
               std::nullopt)
         << text;
   }
-  EXPECT_EQ(cpu_limit(known({{"/proc/self/cgroup", "nonsense\n\n::\n"}})), std::nullopt);
 }
 
 TEST(MemoryAvailable, KnowsVersionOneAndItsNumberForNoLimit) {
@@ -210,18 +211,18 @@ TEST(Singleton, IsFoundUnderEveryLauncher) {
 }
 
 TEST(Singleton, IsNotConcludedOtherwise) {
-  EXPECT_EQ(singleton_problem(1, known({})), std::nullopt);
-  EXPECT_EQ(singleton_problem(2, known({{"OMPI_COMM_WORLD_SIZE", "4"}})), std::nullopt);
-  EXPECT_EQ(singleton_problem(4, known({{"SLURM_STEP_NUM_TASKS", "8"}})), std::nullopt);
-  // One process by mpirun inside a bigger Slurm step.
-  EXPECT_EQ(
-      singleton_problem(1, known({{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}})),
-      std::nullopt);
-  EXPECT_EQ(singleton_problem(1, known({{"PMI_SIZE", "1"}, {"SLURM_PROCID", "3"}})), std::nullopt);
-  // A batch script, which is process 0 of one.
-  EXPECT_EQ(singleton_problem(1, known({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}})),
-            std::nullopt);
-  EXPECT_EQ(singleton_problem(1, known({{"SLURM_STEP_NUM_TASKS", "many"}})), std::nullopt);
+  for (const auto& [ranks, variables] :
+       {std::pair{1, Texts{}},
+        {2, {{"OMPI_COMM_WORLD_SIZE", "4"}}},
+        {4, {{"SLURM_STEP_NUM_TASKS", "8"}}},
+        // One process by mpirun inside a bigger Slurm step.
+        {1, {{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}}},
+        {1, {{"PMI_SIZE", "1"}, {"SLURM_PROCID", "3"}}},
+        // A batch script, which is process 0 of one.
+        {1, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}},
+        {1, {{"SLURM_STEP_NUM_TASKS", "many"}}}}) {
+    EXPECT_EQ(singleton_problem(ranks, known(variables)), std::nullopt);
+  }
 }
 
 std::optional<TimeLimit> limit_in(const Texts& texts) {

@@ -10,7 +10,7 @@
 #include "known_machine.hpp"
 #include "workloads/registry.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 constexpr int more_ranks = 64;
@@ -18,9 +18,9 @@ constexpr int more_ranks = 64;
 struct Known {
   samples::KnownMachine truth{};
   results::RunData run = samples::known_run(truth);
-  simulate::Machine machine = predict::run_machine(run);
-  std::vector<const results::PointData*> points = predict::stepped_points(run);
-  predict::ModelFit fit = predict::fit_model(run, points, machine);
+  simulate::Machine machine = run_machine(run);
+  std::vector<const results::PointData*> points = stepped_points(run);
+  ModelFit fit = fit_model(run, points, machine);
 };
 
 /// Made once: it takes a second.
@@ -29,16 +29,15 @@ const Known& known() {
   return made;
 }
 
-predict::Forecast forecast_of(int ranks) {
-  predict::Forecast forecast{
-      .ranks = ranks, .nodes = ranks, .request = samples::known_request(ranks)};
+Forecast forecast_of(int ranks) {
+  Forecast forecast{.ranks = ranks, .nodes = ranks, .request = samples::known_request(ranks)};
   forecast.efficiency.value = 0.8;
   return forecast;
 }
 
 TEST(ModelFit, NeedsNoCorrectionOfItself) {
   ASSERT_EQ(known().fit.points.size(), 4U);
-  for (const predict::MeasuredPoint& at : known().fit.points) {
+  for (const MeasuredPoint& at : known().fit.points) {
     EXPECT_NEAR(at.simulated, at.step_time, 0.02 * at.step_time) << at.ranks;
   }
   EXPECT_NEAR(known().fit.correction, 1, 0.02);
@@ -51,8 +50,7 @@ TEST(ModelFit, NeedsNoCorrectionOfItself) {
   EXPECT_LT(known().fit.known.fit, 0.05);
 }
 
-predict::Question question_of(const settings::PredictCommand& command,
-                              const results::RunData& run) {
+Question question_of(const settings::PredictCommand& command, const results::RunData& run) {
   return predict::question_of(command, std::span{&run, 1});
 }
 
@@ -69,7 +67,7 @@ TEST(ModelFit, IsToldAgainstThePointThatTheReportTakes) {
   of_few.points[0].step_times.resize(3);
   EXPECT_EQ(question_of(command, of_few).baseline, run.points[0].ranks);
   run.points[0].labels = {"oversubscribed"};
-  const predict::Question question = question_of(command, run);
+  const Question question = question_of(command, run);
   EXPECT_EQ(question.baseline, run.points[1].ranks);
   EXPECT_EQ(question.measured.at(0).efficiency, 1) << "the labelled point is left out";
   command.baseline = more_ranks;
@@ -78,9 +76,9 @@ TEST(ModelFit, IsToldAgainstThePointThatTheReportTakes) {
 
 TEST(ModelFit, PredictsEightTimesTheRanks) {
   const auto& workload = workloads::find_workload("dp");
-  const predict::StepEstimate estimate =
-      predict::estimate_step({workload, known().machine, simulate::packed(more_ranks, 1)},
-                             samples::known_request(more_ranks));
+  const StepEstimate estimate =
+      estimate_step({workload, known().machine, simulate::packed(more_ranks, 1)},
+                    samples::known_request(more_ranks));
   const double truth = samples::known_step(known().truth, more_ranks, 60);
   const double predicted = estimate.seconds() * known().fit.correction;
   EXPECT_NEAR(predicted, truth, 0.02 * truth);
@@ -90,7 +88,7 @@ TEST(ModelFit, PredictsEightTimesTheRanks) {
 /// others, which are known well, say more.
 TEST(ModelFit, CorrectsWhatItMissesByThePointsThatAreKnownWell) {
   const auto fitted = [](const results::RunData& run) {
-    return predict::fit_model(run, predict::stepped_points(run), known().machine);
+    return fit_model(run, stepped_points(run), known().machine);
   };
   results::RunData run = known().run;
   for (results::PointData& point : run.points) samples::slow_down(point, 1.2);
@@ -101,22 +99,21 @@ TEST(ModelFit, CorrectsWhatItMissesByThePointsThatAreKnownWell) {
     const double factor = 0.5 + 0.5 * (number++ % 5);
     for (double& time : step) time *= factor;
   }
-  const predict::ModelFit fit = fitted(run);
+  const ModelFit fit = fitted(run);
   EXPECT_NEAR(fit.points[3].step_time, 1.5 * known().fit.points[3].step_time,
               0.05 * fit.points[3].step_time);
   EXPECT_LT(fit.correction, 1.15);
 }
 
 TEST(ModelFit, KnowsLessFurtherAway) {
-  const predict::Uncertainty uncertainty{.noise = 0.03, .launch = 0, .fit = 0.04};
+  const Uncertainty uncertainty{.noise = 0.03, .launch = 0, .fit = 0.04};
   // 0.05 is the root of the sum of squares of the three; the interval is one of the logarithm.
   const double half = 1.6448536269514722 * 0.05;
-  EXPECT_NEAR(predict::interval_width(0.5, uncertainty), 0.5 * (std::exp(half) - std::exp(-half)),
-              1e-12);
+  EXPECT_NEAR(interval_width(0.5, uncertainty), 0.5 * (std::exp(half) - std::exp(-half)), 1e-12);
   double before = known().fit.known.fit;
   for (const int ranks : {8, 16, 64, 256}) {
-    const predict::Uncertainty at = predict::uncertainty_with(
-        known().fit, predict::fit_parts(known().fit, known().machine, forecast_of(ranks)));
+    const Uncertainty at =
+        uncertainty_with(known().fit, fit_parts(known().fit, known().machine, forecast_of(ranks)));
     EXPECT_GE(at.fit, before - 1e-12) << ranks;
     if (ranks == 8) {
       EXPECT_NEAR(at.fit, before, 1e-12);
@@ -140,7 +137,7 @@ simulate::Machine with_open_law(double slower = 1) {
 
 TEST(ModelFit, IsLessSureWhereTwoLawsFit) {
   const auto law_part = [](const simulate::Machine& machine, int ranks) {
-    return predict::fit_parts(known().fit, machine, forecast_of(ranks)).law;
+    return fit_parts(known().fit, machine, forecast_of(ranks)).law;
   };
   EXPECT_EQ(law_part(known().machine, more_ranks), 0);
   // On 64 ranks, from 8 us among 2 and 56 us among 8, a sum takes 128 us by the one law and 504 us
@@ -150,8 +147,8 @@ TEST(ModelFit, IsLessSureWhereTwoLawsFit) {
   EXPECT_GT(law_part(with_open_law(), 4 * more_ranks), 3 * open);
 }
 
-std::vector<predict::NextMeasurement> next_of(const Known& of) {
-  return predict::next_measurements(of.run, of.points, of.fit, of.machine, forecast_of(more_ranks));
+std::vector<NextMeasurement> next_of(const Known& of) {
+  return next_measurements(of.run, of.points, of.fit, of.machine, forecast_of(more_ranks));
 }
 
 TEST(NextMeasurement, NarrowsTheIntervalMostFirst) {
@@ -163,8 +160,7 @@ TEST(NextMeasurement, NarrowsTheIntervalMostFirst) {
       EXPECT_GE(found[i].width_then, found[i - 1].width_then);
     }
   }
-  const auto larger =
-      std::ranges::find(found, "the run on 16 ranks", &predict::NextMeasurement::what);
+  const auto larger = std::ranges::find(found, "the run on 16 ranks", &NextMeasurement::what);
   ASSERT_NE(larger, found.end());
   EXPECT_LT(larger->width_then, larger->width_now);
   for (const char* part : {"mpirun -np 16 isoscale run --workload dp,calibrate ", "--ranks 16",
@@ -176,7 +172,7 @@ TEST(NextMeasurement, NarrowsTheIntervalMostFirst) {
 TEST(NextMeasurement, NamesTheModelsFileAsTheRunDid) {
   Known made = known();
   for (results::PointData& point : made.run.points) point.model = "even";
-  made.points = predict::stepped_points(made.run);
+  made.points = stepped_points(made.run);
   for (const auto& [arguments, model] :
        {std::pair{"--model even.toml", "--model even.toml "},
         {"'--model=m d/own.toml' --force", "--model 'm d/own.toml' "},
@@ -184,23 +180,22 @@ TEST(NextMeasurement, NamesTheModelsFileAsTheRunDid) {
         {"plan.toml", "--model even.toml "}}) {
     made.run.command_line = std::string{"isoscale run "} + arguments;
     EXPECT_THAT(next_of(made),
-                Contains(AllOf(Field(&predict::NextMeasurement::what, "another launch of the same"),
-                               Field(&predict::NextMeasurement::command, HasSubstr(model)))));
+                Contains(AllOf(Field(&NextMeasurement::what, "another launch of the same"),
+                               Field(&NextMeasurement::command, HasSubstr(model)))));
   }
 }
 
 /// The model of an experiment file has no file of its own: its keys are what to write.
 TEST(NextMeasurement, SaysWhichModelFileToWrite) {
   results::RunData run = known().run;
-  predict::Question question{.workload = &workloads::find_workload("dp"), .run = &run};
+  Question question{.workload = &workloads::find_workload("dp"), .run = &run};
   question.base.model = workloads::load_model("tiny");
-  EXPECT_EQ(predict::model_to_write(question), "");
+  EXPECT_EQ(model_to_write(question), "");
   question.base.model.name = "mine";
   run.command_line = "isoscale run plan.toml";
-  EXPECT_THAT(predict::model_to_write(question),
-              AllOf(HasSubstr("mine.toml"), HasSubstr("layers = ")));
+  EXPECT_THAT(model_to_write(question), AllOf(HasSubstr("mine.toml"), HasSubstr("layers = ")));
   run.command_line = "isoscale run --model own.toml";
-  EXPECT_EQ(predict::model_to_write(question), "");
+  EXPECT_EQ(model_to_write(question), "");
 }
 
 TEST(NextMeasurement, DoesNotAskAgainForPointsThatWereLeftOut) {
@@ -211,20 +206,18 @@ TEST(NextMeasurement, DoesNotAskAgainForPointsThatWereLeftOut) {
   made.run.points.push_back(point);
   point.workload = "calibrate";
   made.run.points.push_back(point);
-  EXPECT_THAT(next_of(made),
-              Each(Field(&predict::NextMeasurement::what, Not(HasSubstr("16 ranks")))));
+  EXPECT_THAT(next_of(made), Each(Field(&NextMeasurement::what, Not(HasSubstr("16 ranks")))));
 }
 
 TEST(NextMeasurement, AsksForCollectivesWhereTheLawIsOpen) {
   Known made = known();
   made.machine = with_open_law(20);  // slow enough for the law to be what is least known
   made.fit.known.fit = 0.01;
-  const auto found = predict::next_measurements(made.run, made.points, made.fit, made.machine,
-                                                forecast_of(more_ranks));
+  const auto found = next_of(made);
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found.front().what, "collectives on 16 ranks");
   EXPECT_LE(found.front().width_then, 0.98 * found.front().width_now);
 }
 
 }  // namespace
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -6,6 +6,7 @@
 #include "workloads/api/options.hpp"
 #include "base/text.hpp"
 #include "request_text.hpp"
+#include "stack_samples.hpp"
 #include "words.hpp"
 #include "workloads/fit.hpp"
 #include "workloads/registry.hpp"
@@ -143,7 +144,7 @@ TEST(Precision, AndScalingHaveNames) {
 }
 
 Request planned_with(Options options) {
-  Request base = samples::planned_request();
+  Request base = request_of("", 8);
   base.options = std::move(options);
   return base;
 }
@@ -261,7 +262,7 @@ TEST(Fit, LooksAtReplicasAndMicrobatchesTogether) {
 }
 
 TEST(Fit, NamesHybridWhereAWorkloadHasNoMeshOfItsOwn) {
-  Request base = samples::planned_request();
+  Request base = request_of("", 8);
   base.model.heads = base.model.kv_heads = 15;
   EXPECT_THAT(fit_refusal(find_workload("tp"), base, {}, 2), HasSubstr("hybrid --mesh dp=2"));
   EXPECT_EQ(fit_refusal(find_workload("hybrid"), base, {{mesh::Axis::dp, 2}}, 2), "");

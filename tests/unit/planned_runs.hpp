@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "request_text.hpp"
 #include "runner/plan/plan.hpp"
-#include "words.hpp"
+#include "stack_samples.hpp"
 
 namespace isoscale::samples {
 
@@ -19,6 +18,9 @@ inline runner::plan::Site site_of(int ranks, int per_node = 1'000) {
   return site;
 }
 
+/// Eight microbatches of 2 samples.
+inline workloads::Request planned_request() { return workloads::request_of("", 8); }
+
 /// The planned request of one workload.
 inline settings::RunConfig config_of(const std::string& workload, const mesh::Request& mesh = {},
                                      const workloads::Request& base = planned_request()) {
@@ -32,8 +34,7 @@ inline settings::RunConfig config_of(const std::string& workload, const mesh::Re
 
 /// Returns why there is no plan; "" if there is one.
 inline std::string refusal(const settings::RunConfig& config, const runner::plan::Site& site) {
-  return testing_support::refusal(
-      [&] { static_cast<void>(runner::plan::make_plan(config, site)); });
+  return testing_support::refusal(runner::plan::make_plan, config, site);
 }
 
 }  // namespace isoscale::samples

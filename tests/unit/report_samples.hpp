@@ -119,18 +119,10 @@ inline results::PointData point(const mesh::Shape& shape, const std::vector<Scri
 
 /// A point that is ok, of `ranks` ranks along `axis`; `step` seconds for a step, 20 times.
 inline results::PointData measured(int index, mesh::Shape shape, double step) {
-  results::PointData point;
-  point.index = index;
-  point.workload = "dp";
+  results::PointData point = bench_point(index, "dp", shape.size());
   point.model = "tiny";
-  point.dtype = "f32";
   point.mesh = shape;
-  point.ranks = shape.size();
-  point.nodes = 1;
-  point.scaling = "strong";
-  point.placement = "packed";
   point.options = {{"batch", "16"}, {"microbatch", "2"}, {"overlap", "on"}};
-  point.verified = true;
   point.throughput_unit = "tokens/s";
   point.work_per_step = 1024;
   point.flop_of_rank.assign(static_cast<std::size_t>(point.ranks), 1.2e9 / point.ranks);

@@ -11,7 +11,7 @@
 #include "tests/support/options.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Options, meshes and a request as users write them.
+/// Options and meshes as users write them.
 namespace isoscale::workloads {
 
 /// Reads "schedule=interleaved v=2".
@@ -45,14 +45,3 @@ inline std::vector<Options> combinations(
 }
 
 }  // namespace isoscale::workloads
-
-namespace isoscale::samples {
-
-/// h = 16, 8 heads, f = 64, 4 layers; batch 2 x 8.
-inline workloads::Request planned_request() {
-  return {.model = workloads::test_model(
-              "hidden=16 ffn=64 heads=8 head_size=2 layers=4 sequence=4 vocabulary=32"),
-          .options = {{"microbatch", "2"}, {"microbatches", "8"}}};
-}
-
-}  // namespace isoscale::samples
