@@ -142,7 +142,8 @@ std::vector<Group> of_several_curves(const std::vector<Group>& groups) {
   return joined;
 }
 
-/// Appends the injected faults to the value of a label: "injected (slow-rank=1:1.5)".
+/// Appends the faults injected on one side of a comparison to the text of the labels of that side:
+/// "injected (slow-rank=1:1.5)". Changes nothing if there are none.
 void add_injections(const UnlikeEnd& injected, UnlikeEnd& into) {
   if (injected.value != "none") into.value += fmt::format(" ({})", injected.value);
 }

@@ -38,7 +38,8 @@ bool lie_alike(const PointReport& a, const PointReport& b) {
          a.nodes->most == b.nodes->most && a.nodes->axes == b.nodes->axes;
 }
 
-/// Returns why two curves of one machine were not joined; "" if only their meshes differ.
+/// Returns why two curves of one experiment and machine were not joined: the first difference
+/// between points with the same ranks and the same mesh; "" if no such points differ.
 std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
   for (const PointReport& a : here.curve.points) {
     for (const PointReport& b : there.curve.points) {

@@ -70,7 +70,8 @@ struct DetailedPoint {
 void note_details(const std::vector<DetailedPoint>& points, const nlohmann::ordered_json& details,
                   PageNotes& notes);
 
-/// The purpose of a step. The page's script uses the same numbers.
+/// How a step counts. Only `measured` steps give the step time; `traced` ones recorded spans, and a
+/// `dropped` one is the first of its block. The page's script uses the same numbers.
 enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm_up = 3 };
 [[nodiscard]] StepKind kind_of_step(const results::PointData& point, std::size_t step);
 

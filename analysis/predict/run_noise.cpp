@@ -144,9 +144,9 @@ std::vector<double> standing_of(const results::PointData& point, const std::vect
   return factors;
 }
 
-/// Returns the relative variance of a step's compute time over that of a single op's time. It is at
-/// most 1, since the independent deviations of many ops average out, and 0 if no traced step
-/// counts.
+/// Returns the ratio of the relative variance of a step's compute time to that of a single op's
+/// time, if the ops deviate independently. It is at most 1, since the deviations of many ops
+/// average out, and 0 if no traced step counts.
 double share_of_ops(const results::PointData& point) {
   double sum = 0, squares = 0;
   for (const timeline::Timeline& step : point.traces) {

@@ -223,7 +223,8 @@ class Search {
     return complete_;
   }
 
-  /// True if the entry perhaps does not fit in memory, judged by its estimate.
+  /// True if the entry's largest stage is estimated to need so much of the memory that the exact
+  /// number may exceed it.
   [[nodiscard]] bool is_tight(const Entry& entry) const {
     constexpr double room = 0.1;
     return entry.largest_stage.bytes > capacity_ * (1 - room);

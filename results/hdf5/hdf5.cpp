@@ -85,8 +85,8 @@ herr_t append_name(hid_t /*owner*/, const char* name, const Info* info, void* na
   return 0;
 }
 
-/// The most bytes that are read of an attribute's text of fixed length. Such texts come from other
-/// programs: Isoscale writes attributes of variable length.
+/// The largest size in bytes of an attribute's text of fixed length; reading a longer one throws.
+/// Such texts come from other programs: Isoscale writes attributes of variable length.
 constexpr std::size_t max_text = std::size_t{1} << 24;
 
 void write_scalar(hid_t owner, const std::string& name, hid_t file_type, hid_t memory_type,

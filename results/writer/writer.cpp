@@ -313,8 +313,8 @@ void RunWriter::commit(const PointData& point) {
 }
 
 void RunWriter::commit_as_part(const PointData& point, std::uint64_t room) {
-  // The run file is published first: next to another launch's run file, a part file would be taken
-  // for a part of that run.
+  // The run file is published first. If this launch ended between the two, a part file could stand
+  // beside the run file of an earlier launch, whose part it would seem to be by its name.
   if (!published_) commit_change(0, summary_, [](hdf5::Group&) {});
   const fs::path path = new_part_path(path_, point.index);
   TemporaryFile part{path_.parent_path()};

@@ -104,9 +104,8 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
       if (const auto found = ranks.find(gpu.uuid); found != ranks.end()) one.ranks = found->second;
       any_taken = any_taken || !one.ranks.empty();
     }
-    // GPUs of other jobs are removed. If ranks of the node report their GPUs, these are the GPUs
-    // that no rank uses. Otherwise they are taken to be the GPUs without a UUID, which are those
-    // that NVML does not list.
+    // GPUs of other jobs are removed: those that no rank uses, if any rank of the node reported its
+    // GPU; otherwise those without a UUID, which NVML does not list.
     const auto is_foreign = [&](const JobGpu& one) {
       return any_taken ? one.ranks.empty() : one.gpu->uuid.empty();
     };

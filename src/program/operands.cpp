@@ -85,9 +85,9 @@ Mistake mistake_of(const Cast& op) {
   return std::nullopt;
 }
 
-/// Checks `parts` lists in the format that Select writes: for each block of `block` elements, of
-/// `elements` in all, a list has `keep` values and places. Returns the reason why the lists are
-/// malformed; absent if they are well formed.
+/// Checks the sizes of lists in the format that Select writes. There are `parts` lists, each over
+/// `elements` elements, with `keep` values and `keep` places for each block of `block` elements.
+/// Returns the reason why the sizes are wrong; absent if they fit.
 Mistake lists_mistake(std::uint64_t elements, std::uint32_t block, std::uint32_t keep,
                       std::uint32_t parts, const Slice& values, const Slice& places) {
   if (block == 0 || keep == 0 || keep > block) {

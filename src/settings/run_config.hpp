@@ -94,7 +94,8 @@ struct RunConfig {
   Verbosity verbosity = Verbosity::normal;
   std::string gpu_bind{automatic_gpu_bind};  ///< "auto", or a list that parse_gpu_bind() reads
 
-  /// The measurement stops at this relative half-width of the interval.
+  /// The steps of a point, or of a case of a micro-benchmark, end when the confidence interval of
+  /// their median time has at most this relative half-width.
   double precision = 0.01;
   units::Seconds max_time{30};           ///< time that the loop of each point should take at most
   std::optional<units::Seconds> soak{};  ///< time to replay each point's step; absent = no replays

@@ -286,8 +286,8 @@ struct Software {
   /// an op takes at least as long as the host needs for the next one.
   double host_op = 0;
   std::vector<OfKind> host{};
-  /// Seconds that the host needs to gather or to reduce one bucket of sharded states in the pass of
-  /// a microbatch, such as hooks, and copies into the bucket and out of it.
+  /// Seconds of host work for each gather or reduction of a bucket of sharded states in the pass of
+  /// a microbatch, for example in hooks, and in copies into the bucket and out of it.
   double host_bucket = 0;
   double host_step = 0;  ///< seconds of a step in which the device only waits for the host
   /// Options of workloads, key and value, that this software uses unless the user sets them.

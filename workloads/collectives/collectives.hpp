@@ -17,7 +17,8 @@
 namespace isoscale::workloads::collectives {
 
 // Measures collective operations of many sizes, and checks each result bit for bit. There is one
-// case for each combination of the options' values that exists.
+// case for each combination of the options' values that can be measured: not every implementation
+// has every operation, reduction and placement.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 

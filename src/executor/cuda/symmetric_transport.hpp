@@ -42,7 +42,8 @@ class Puts {
   Puts(const program::ProgramSet& set, const Communicators& communicators,
        const Registrations& registrations, const Memory& memory);
 
-  /// Returns the call for an exchange of the program.
+  /// Returns the kernel arguments for an exchange with Transport::symmetric. `exchange` must be an
+  /// object of the set that the constructor was given, since it is found by its address.
   [[nodiscard]] const PutCall& of(const program::Exchange& exchange) const;
   [[nodiscard]] units::Bytes bytes() const { return bytes_; }  ///< device memory in use
 

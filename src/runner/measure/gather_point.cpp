@@ -16,8 +16,9 @@ namespace {
 
 using mesh::Axis;
 
-/// Returns the shape of the part of the mesh whose spans are kept. If its extent along an axis is
-/// n, the part has the ranks with the coordinates 0 to n - 1 along this axis.
+/// Returns the shape of the part of the mesh whose spans are kept: at most `most` ranks, with dp
+/// shortened first, then ep, cp, tp and pp. Along an axis of extent n, the part has the ranks with
+/// the coordinates 0 to n - 1.
 mesh::Shape kept(mesh::Shape shape, int most) {
   for (const Axis axis : {Axis::dp, Axis::ep, Axis::cp, Axis::tp, Axis::pp}) {
     const int others = shape.size() / shape[axis];

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the series of charts (lines with their intervals), and descriptions of whole charts of
-// lines, such as lines over rank counts.
+// Makes the data series of a chart (lines with their intervals), and the objects that describe a
+// whole line chart (see chart.js), such as one with lines over rank counts.
 import { endsOf, formOf, joined, known, lined, meshText, percent, seconds } from "./format.js";
 import { metricsOf } from "./table.js";
 
