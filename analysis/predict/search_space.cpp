@@ -37,9 +37,9 @@ class Space {
         workload_(*question.workload),
         ranks_(ranks),
         limits_(workload_.limits(question.base, Scaling::strong)) {
-    // The global batch is the option `batch`, or follows from microbatch and microbatches. If `base`
-    // has only `batch`, the microbatch is set to 1, since the default one may not divide it; the
-    // global batch does not depend on it.
+    // The global batch is the option `batch`, or follows from microbatch and microbatches. If
+    // `base` has only `batch`, the microbatch is set to 1, since the default one may not divide it;
+    // the global batch does not depend on it.
     Request alone = question.base;
     const auto given = [&](std::string_view key) { return alone.options.contains(key); };
     if (given("batch") && !given("microbatch") && !given("microbatches")) {
