@@ -328,6 +328,11 @@ class Delay {
     usual_ = {.from = typical.mean,
               .at = at_usual.period,
               .slope = (played.back().period - at_usual.period) / range};
+    // What a deviation of usual size changes, at most.
+    const double usual_change = most * std::sqrt(typical.variance);
+    has_slack_ = std::ranges::all_of(kinds_, [&](const Kind& kind) {
+      return kind.step.slope <= 0 || kind.step(typical.mean) < usual_.at - usual_change / 2;
+    });
     if (factor.size() == 1) return 0;
     const double passed = std::max(0.0, usual_.slope - most);
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
@@ -368,10 +373,11 @@ class Delay {
       for (std::size_t replica = 0; replica < replicas; ++replica) {
         const double normal = quick_normal(mixed(++draw));
         normals += normal;
-        // A step time is convex in the deviations, so it is at least that of a replica whose groups
-        // all have their mean deviation. The response to one slow rank may be less, because the
-        // rank has slack as long as its deviation is small.
-        const double time = std::max(longest[replica], usual_(mean[replica]));
+        // If ranks have slack, the responses are too small for usual deviations. A step time is
+        // convex in the deviations, so in the mean it is at least that of a replica whose groups
+        // all have their mean deviation.
+        const double least = has_slack_ ? usual_(mean[replica]) : 0;
+        const double time = std::max(longest[replica], least);
         slowest = std::max(slowest, time + spread * normal);
       }
       total += slowest;
@@ -393,6 +399,9 @@ class Delay {
   std::vector<std::size_t> replica_of_group_;  ///< [group along the tight axes]
   std::vector<Kind> kinds_;
   Response usual_;  ///< the step time if all ranks have the same deviation
+  /// True if `kinds_` give too short a step for usual deviations, since a rank that is a little
+  /// late delays no other.
+  bool has_slack_ = false;
   int steps_ = 0;
   std::vector<double> deviations_;  ///< [step][rank]
 };

@@ -184,6 +184,17 @@ TEST(ExpectedDelay, OfInterleavedStagesAgreesWithEveryRank) {
   }
 }
 
+// One stage has twice the layers of the others, and takes the time of the step by itself.
+TEST(ExpectedDelay, OfAnUnevenPipelineAgreesWithEveryRank) {
+  AllAlike ranks = pipeline({.dp = 4, .pp = 4}, 16);
+  for (std::size_t i = 0; i < ranks.costs.tables[0].size(); ++i) {
+    units::Nanoseconds& time = ranks.costs.tables[0][i];
+    if (program::computes(ranks.classes.outline.outlines[0].ops[i].kind)) time = 2 * time;
+  }
+  expect_agreement(ranks, 100'000,
+                   {{"rank", {.rank = 0.03}, 0.15}, {"node", {.node = 0.03}, 0.6, 4}});
+}
+
 // The noise of ops over four times as many GEMMs is twice as large; two shares of a long step,
 // extended in proportion, have its delay all the same.
 TEST(ExpectedDelay, OfSingleOpsIsExtendedFromSharesOfALongStep) {

@@ -51,7 +51,7 @@ settings::PredictCommand dp_command() {
   return command;
 }
 
-/// What lengthens the steps of all rank counts alike does not change the efficiency but for the
+/// An error that lengthens the steps of all rank counts alike changes the efficiency only by the
 /// share of the lost time: ln(upper / value) = 1.645 x hypot(2%, 25% of the loss).
 TEST(Forecast, EfficiencyIsSurerThanTheStepsOfADataSheet) {
   simulate::Machine sheet = plain_sheet();

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "matchers.hpp"
 
-/// What calls are refused with, and the decisive words of messages.
+/// Helpers that return the message with which a call is refused, and look for its decisive words.
 namespace isoscale::testing_support {
 
 /// Returns what the error says that `call(given...)` throws, "" when it throws none.
