@@ -328,11 +328,13 @@ class Delay {
     usual_ = {.from = typical.mean,
               .at = at_usual.period,
               .slope = (played.back().period - at_usual.period) / range};
-    // What a deviation of usual size changes, at most.
-    const double usual_change = most * std::sqrt(typical.variance);
-    has_slack_ = std::ranges::all_of(kinds_, [&](const Kind& kind) {
-      return kind.step.slope <= 0 || kind.step(typical.mean) < usual_.at - usual_change / 2;
-    });
+    double responds = 0;  // the largest of the responses to a typical deviation
+    for (const Kind& kind : kinds_) {
+      if (kind.step.slope > 0) responds = std::max(responds, kind.step(typical.mean));
+    }
+    usual_change_ = most * std::sqrt(typical.variance);
+    slack_ =
+        usual_change_ > 0 ? std::clamp(2 * (usual_.at - responds) / usual_change_, 0.0, 1.0) : 0;
     if (factor.size() == 1) return 0;
     const double passed = std::max(0.0, usual_.slope - most);
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
@@ -358,7 +360,7 @@ class Delay {
     const double share =
         static_cast<double>(replicas) / static_cast<double>(replica_of_group_.size());
     std::vector<double> longest(replicas), mean(replicas);
-    double total = 0, normals = 0;
+    double total = 0, least = 0, normals = 0;
     std::uint64_t draw = 0;
     for_each_step([&](std::span<const double> deviations, std::span<const double> largest) {
       std::ranges::fill(longest, 0.0);
@@ -369,21 +371,23 @@ class Delay {
       for (std::size_t group = 0; group < largest.size(); ++group) {
         mean[replica_of_group_[group]] += share * largest[group];
       }
+      least += usual_(*std::ranges::max_element(mean)) / steps_;
       double slowest = 0;
       for (std::size_t replica = 0; replica < replicas; ++replica) {
         const double normal = quick_normal(mixed(++draw));
         normals += normal;
-        // If ranks have slack, the responses are too small for usual deviations. A step time is
-        // convex in the deviations, so in the mean it is at least that of a replica whose groups
-        // all have their mean deviation.
-        const double least = has_slack_ ? usual_(mean[replica]) : 0;
-        const double time = std::max(longest[replica], least);
+        // The more slack ranks have, the more the responses are below the step that all ranks with
+        // their mean deviation take; without slack that step is left out of the largest time.
+        const double floor = usual_(mean[replica]) - 2 * (1 - slack_) * usual_change_;
+        const double time = std::max(longest[replica], floor);
         slowest = std::max(slowest, time + spread * normal);
       }
       total += slowest;
     });
-    // Corrects for the mean of the drawn numbers, which should be 0.
-    return total / steps_ - spread * normals / static_cast<double>(draw);
+    // The second term corrects for the mean of the drawn numbers, which should be 0. A step time is
+    // convex in the deviations, so its mean is at least that of steps in which all groups of a
+    // replica have their mean deviation.
+    return std::max(total / steps_ - spread * normals / static_cast<double>(draw), least);
   }
 
   const program::ProgramSet& set_;
@@ -398,10 +402,11 @@ class Delay {
   std::vector<std::size_t> tight_group_;       ///< [rank]: its group along the tight axes
   std::vector<std::size_t> replica_of_group_;  ///< [group along the tight axes]
   std::vector<Kind> kinds_;
-  Response usual_;  ///< the step time if all ranks have the same deviation
-  /// True if `kinds_` give too short a step for usual deviations, since a rank that is a little
-  /// late delays no other.
-  bool has_slack_ = false;
+  Response usual_;           ///< the step time if all ranks have the same deviation
+  double usual_change_ = 0;  ///< nanoseconds that a deviation of usual size changes a step, at most
+  /// How far `kinds_` give too short a step for typical deviations, since a rank that is a little
+  /// late delays no other: in halves of usual_change_, at most 1.
+  double slack_ = 0;
   int steps_ = 0;
   std::vector<double> deviations_;  ///< [step][rank]
 };
