@@ -78,7 +78,7 @@ base::ExitCode execute(const settings::CompareCommand& command) {
   for (const std::string& warning : comparison.warnings) base::warn("isoscale: " + warning);
   // 3. Print the result. A refused comparison is printed in all formats but text, and is then
   // reported as an error in every format.
-  analysis::page::write_page(comparison, command);
+  analysis::page::write_page(comparison, command.html, command.if_exists);
   const bool is_text = command.format == settings::Format::text;
   if (!comparison.refused || !is_text) print(render(comparison, command.format));
   if (comparison.refused) throw base::UsageError(refusal(comparison));

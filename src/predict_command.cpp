@@ -85,7 +85,7 @@ base::ExitCode execute(const settings::PredictCommand& command) {
   if (command.format != settings::Format::text) {
     for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
   }
-  analysis::page::write_page(prediction, command);
+  analysis::page::write_page(prediction, command.html, command.if_exists);
   return print(render(prediction, command.format));
 }
 

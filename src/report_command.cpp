@@ -233,7 +233,7 @@ base::ExitCode report_index(const settings::ReportCommand& command) {
         command.format == settings::Format::json || command.format == settings::Format::csv;
     if (for_programs) base::warn("isoscale: " + report.why);
   }
-  analysis::page::write_page(report, command);
+  analysis::page::write_page(report, command.html, command.if_exists);
   return print(render(report, command.format));
 }
 
@@ -268,7 +268,7 @@ base::ExitCode execute(const settings::ReportCommand& command) {
   report.index.unreadable = std::move(unreadable);
   require_baseline(command, report);
   // 3. Print the report.
-  analysis::page::write_page(report, command);
+  analysis::page::write_page(report, command.html, command.if_exists);
   return print(render(report, command));
 }
 

@@ -10,6 +10,7 @@
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/curves.hpp"
+#include "analysis/render/curve_tables.hpp"
 #include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis::compare {

@@ -10,7 +10,11 @@
 #include <vector>
 
 #include "analysis/compare/comparison.hpp"
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/text.hpp"
+
+namespace isoscale::analysis::render {
+struct DocumentTable;
+}
 
 /// Renders comparisons as text, JSON, CSV, JUnit XML and Markdown. Renderers compute no numbers
 /// themselves, so their outputs always agree.

@@ -10,6 +10,7 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/sides.hpp"
+#include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
 #include "mesh/mesh.hpp"

@@ -315,11 +315,20 @@ Json page_data(const predict::Prediction& prediction) {
   return data_of("predict", "prediction", std::move(predicted), std::move(notes));
 }
 
-void write_page_file(const Json& data, const std::filesystem::path& path,
-                     settings::IfExists if_exists) {
-  const std::string document = page_document(data);
+template <class Result>
+void write_page(const Result& result, const std::filesystem::path& path,
+                settings::IfExists if_exists) {
+  if (path.empty()) return;
+  const std::string document = page_document(page_data(result));
   write_output_file("--html", path, if_exists, [&](std::ostream& out) { out << document; });
   base::warn(fmt::format("wrote {}; open it in a browser", path.string()));
 }
+template void write_page(const merge::Report&, const std::filesystem::path&, settings::IfExists);
+template void write_page(const compare::Comparison&, const std::filesystem::path&,
+                         settings::IfExists);
+template void write_page(const render::IndexReport&, const std::filesystem::path&,
+                         settings::IfExists);
+template void write_page(const predict::Prediction&, const std::filesystem::path&,
+                         settings::IfExists);
 
 }  // namespace isoscale::analysis::page

@@ -58,18 +58,12 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 [[nodiscard]] nlohmann::ordered_json page_data(const render::IndexReport& report);
 [[nodiscard]] nlohmann::ordered_json page_data(const predict::Prediction& prediction);
 
-/// Writes the HTML page that shows `data`, a result of page_data(), and prints the file's name on
-/// standard error. Throws the errors of write_output_file() and require_page().
-void write_page_file(const nlohmann::ordered_json& data, const std::filesystem::path& path,
-                     settings::IfExists if_exists);
-
-/// Writes the page of `result`, which page_data() takes, to the file that the command's --html
-/// names, if any.
-template <class Result, class Command>
-void write_page(const Result& result, const Command& command) {
-  if (command.html.empty()) return;
-  write_page_file(page_data(result), command.html, command.if_exists);
-}
+/// Writes the HTML page of `result`, which page_data() takes, to `path`, and prints the file's name
+/// on standard error; does nothing if `path` is empty. Throws the errors of write_output_file() and
+/// require_page().
+template <class Result>
+void write_page(const Result& result, const std::filesystem::path& path,
+                settings::IfExists if_exists);
 
 // page_data() and page_document() use the following functions.
 

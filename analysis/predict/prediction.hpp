@@ -5,14 +5,19 @@
 #include <algorithm>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/efficiency/losses.hpp"
-#include "analysis/render/document.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
+
+namespace isoscale::analysis::render {
+template <class Item>
+struct Metric;
+}
 
 /// Predicts step times on more ranks than were measured. The machine is known from a run or from a
 /// data sheet.
@@ -147,7 +152,7 @@ struct Prediction {
 };
 
 /// Returns the metrics of a forecast: the entries of its JSON object.
-[[nodiscard]] render::Metrics<Forecast> forecast_metrics();
+[[nodiscard]] std::span<const render::Metric<Forecast>> forecast_metrics();
 
 [[nodiscard]] std::string render_text(const Prediction& prediction);
 /// Returns the prediction as JSON; docs/predicting.md describes the keys.

@@ -16,12 +16,6 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// The names of sections that --detail accepts, in the order of the enumeration Section.
-constexpr std::array<std::string_view, section_count> section_names{
-    "curves",   "breakdown", "efficiency", "waterfall",   "pop",     "strategies",
-    "phases",   "layers",    "soak",       "nodes",       "devices", "findings",
-    "warnings", "preflight", "rows",       "calibration", "legend"};
-
 /// The number of blanks in an indent, and between two columns of a table.
 constexpr std::size_t gutter = 2;
 constexpr std::size_t narrowest = 5;  ///< a cell is not shortened below this number of characters
@@ -182,38 +176,6 @@ std::string notes_text(const std::vector<Note>& notes, std::size_t columns) {
 }
 
 }  // namespace
-
-Sections Sections::parse(std::string_view names) {
-  Sections wanted;
-  if (names == "all") return wanted;
-  wanted.wanted_.reset();
-  for (const std::string_view name : base::split(names, ',')) {
-    const auto* const known = std::ranges::find(section_names, name);
-    if (known == section_names.end()) {
-      throw base::UsageError(fmt::format(
-          "--detail has no section {}{}; the sections are {}, or all", base::quoted(name),
-          base::did_you_mean(name, section_names), fmt::join(section_names, ", ")));
-    }
-    wanted.wanted_.set(static_cast<std::size_t>(known - section_names.begin()));
-  }
-  return wanted;
-}
-
-Section section_of_remark(std::string_view key) {
-  constexpr std::array<std::pair<std::string_view, Section>, 9> known{{
-      {"baseline", Section::efficiency},
-      {"serial", Section::efficiency},
-      {"Amdahl", Section::efficiency},
-      {"Gustafson", Section::efficiency},
-      {"USL", Section::efficiency},
-      {"axes", Section::nodes},
-      {"soak", Section::soak},
-      {"lost", Section::waterfall},
-      {"cause", Section::waterfall},
-  }};
-  const auto found = std::ranges::find(known, key, &std::pair<std::string_view, Section>::first);
-  return found == known.end() ? Section::curves : found->second;
-}
 
 void append(Document& document, Document more) {
   std::ranges::move(more, std::back_inserter(document));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analysis/render/document.hpp"
+#include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 

@@ -157,7 +157,7 @@ def check_namespace(path, text):
     wanted = "::".join(["isoscale", *parts])
     # A namespace that is opened for a forward declaration alone, or to specialise its templates, is
     # that of the other folder.
-    lent = r"((?:class|struct) \w+;\n\}|\ntemplate <>\n)?"
+    lent = r"((?:template <[^>]+>\n)?(?:class|struct) \w+;\n\}|\ntemplate <>\n)?"
     opened = re.findall(rf"^namespace (isoscale[\w:]*) \{{\n{lent}", text, flags=re.M)
     is_own = [f"{name}::".startswith(f"{wanted}::") for name, is_lent in opened
               if (not is_lent or name.startswith(wanted))

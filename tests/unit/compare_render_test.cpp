@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/compare_render.hpp"
 
+#include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
 #include "compare_samples.hpp"
 #include "golden.hpp"

@@ -4,6 +4,7 @@
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/curves.hpp"
+#include "analysis/render/document.hpp"
 #include "compare_samples.hpp"
 #include "results/records/point_facts.hpp"
 
