@@ -188,6 +188,7 @@ TEST(PublishedTruth, OtherSoftware) {
   const Model mpt = model_of(4096, 32, 32, 32, 2048, 50368);
   const Model small = model_of(1024, 20, 16, 16, 1024, 51200);
   const Model gpt = model_of(4096, 24, 32, 32, 2048, 50304);
+  const Model gpt_39b = model_of(8192, 48, 64, 64, 2048, 51200);
   const char* const two = "batch=64 microbatch=2";
   const std::vector<StepRow> rows{
       {"h100-ndr", "nemo-2025", nemotron, "tp=2,dp=8", bf16, two, 2.66, 0.04},
@@ -195,6 +196,8 @@ TEST(PublishedTruth, OtherSoftware) {
       {"h100-ndr", "jax", gpt, "dp=2,ep=8", bf16, "batch=64 microbatch=4", 0.634, 0.09},
       {"h100-ndr", "fsdp-eager", mpt, "dp=8", bf16, "batch=48 microbatch=6", 1.155, 0.11},
       {"a100-hdr", "fsdp-eager", mpt, "dp=8", bf16, "batch=96 microbatch=6", 5.295, 0.10},
+      {"a100-hdr", "megatron-2021", gpt_39b, "tp=8,dp=32,pp=2", f16,
+       "batch=1536 microbatch=4 recompute=full schedule=interleaved v=2", 14.45, 0.03},
       {"a100-hdr", "megatron-deepspeed", small, "dp=2", f16, "batch=32 microbatch=1 recompute=full",
        1.079, 0.08},
       {"a100-hdr", "megatron-deepspeed", small, "tp=2,dp=4", f16,
