@@ -164,8 +164,9 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
 std::optional<std::string> violation(const Shape& shape, std::span<const Constraint> limits) {
   for (const Constraint& limit : limits) {
     if (limit.number % shape[limit.axis] == 0) continue;
-    return fmt::format("{}={} does not divide {} = {}", name(limit.axis), shape[limit.axis],
-                       limit.what, limit.number);
+    return fmt::format("{}={} does not divide {} = {}{}{}", name(limit.axis), shape[limit.axis],
+                       limit.what, limit.number, limit.unless.empty() ? "" : ", as it must unless ",
+                       limit.unless);
   }
   return std::nullopt;
 }

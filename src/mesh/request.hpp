@@ -25,11 +25,13 @@ using Request = std::map<Axis, int>;
 [[nodiscard]] Request parse_request(std::string_view text);
 
 /// A limit that a model sets: the extent of `axis` must divide `number`, the model's count of
-/// `what`, for example its 12 "heads".
+/// `what`, for example its 12 "heads". `unless` is a setting with which it need not; "" if there is
+/// none.
 struct Constraint {
   Axis axis;
   int number;
   std::string what;
+  std::string unless{};
 };
 
 /// The error for a requested mesh that does not fit the ranks or the model. It holds the nearest

@@ -132,7 +132,7 @@ Pipeline pipeline_of(const Request& request) {
 
 std::vector<mesh::Constraint> pipeline_limits(const Request& base) {
   if (options_of(base).stage_layers.kind != Rule::equal) return {};
-  return {{mesh::Axis::pp, base.model.layers, "layers"}};
+  return {{mesh::Axis::pp, base.model.layers, "layers", "stage_layers=nearest"}};
 }
 
 void require_pipeline(const Request& scaled) {
