@@ -124,8 +124,8 @@ double outside_of_spread(const std::vector<double>& factors) {
 bool is_slow(const statistics::Estimate& factor, const Limits& limits) {
   if (factor.samples < fewest_judged) return false;
   if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
-  // There is no interval if successive ratios are correlated. In this case the smallest ratio must
-  // exceed limits.certain.
+  // There is no interval if successive ratios are correlated. In this case the median must exceed a
+  // higher limit, and the smallest ratio limits.certain.
   return factor.median > limits.without_interval && factor.minimum > limits.certain;
 }
 

@@ -77,8 +77,8 @@ struct CheckedNode {
   /// True if access control services (ACS) on a bridge above a GPU redirect traffic between
   /// devices.
   std::optional<bool> acs;
-  /// GPUDirect RDMA can use these: two kernel modules (true if loaded), and dma-buf (true if
-  /// supported).
+  /// GPUDirect RDMA and GDRCopy need these: the kernel modules nvidia_peermem and gdrdrv (true if
+  /// loaded), and dma-buf (true if supported).
   std::optional<bool> nvidia_peermem, gdrcopy, dmabuf;
   /// NCCL plugins that are installed: "libnccl-net.so".
   std::optional<std::vector<std::string>> nccl_plugins;

@@ -220,7 +220,7 @@ constexpr std::string_view how_on_gpus = "run with --device cuda where NVML answ
 struct Rule {
   std::string_view name{};
   Judge judge = nullptr;
-  /// The verdict if something is wrong, unless the answer has its own.
+  /// The verdict if something is wrong, unless the Answer has a verdict of its own.
   Verdict verdict = Verdict::warning;
   /// The effect on performance and the advice if something is wrong; see CheckResult.
   std::string_view cost{}, fix{};

@@ -145,7 +145,8 @@ struct Network {
   std::optional<SwitchReduction> collnet{};    ///< present if switches between nodes can reduce
   /// Seconds that each message and collective takes in addition, except multicast and collnet.
   double start = 0;
-  /// Share of the bandwidth of `inside` for a large message; 0 = inside.reached.
+  /// The share of the bandwidth of `inside` that a large message reaches; if it is 0,
+  /// inside.reached is used.
   double message_reached = 0;
   double tree_most = 0;  ///< upper limit of trees over more than two nodes, bytes/s; 0 = no limit
   std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::tree};

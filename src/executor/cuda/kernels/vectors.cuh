@@ -159,8 +159,9 @@ struct Held<pack, count, Places> {
   __device__ void store(std::uint64_t /*at*/, std::uint64_t /*step*/) const {}
 };
 
-/// Calls op(element of each operand ...) for `count` packs of a row that are `step` elements apart,
-/// the first at column `at`.
+/// Loads `count` packs (groups of `pack` adjacent elements) of each operand's row, calls op(one
+/// element of each operand ...) for each element, and stores the packs. The first pack begins at
+/// column `at`, each next one `step` elements later.
 template <unsigned pack, unsigned count, class Op, class... O>
 __device__ void visit(const Op& op, std::uint64_t at, std::uint64_t step,
                       Held<pack, count, O>... held) {
