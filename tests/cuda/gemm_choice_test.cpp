@@ -124,7 +124,8 @@ TEST_F(Choices, AreTheFastestOnAnyClock) {
 }
 
 TEST_F(Choices, OfFp8AreTimedOnProductsThatAreNotZero) {
-  const auto session = executor_with({})->prepare(fp8_set({}), gpus_.world);
+  const auto executor = executor_with({});
+  const auto session = executor->prepare(fp8_set({}), gpus_.world);
   EXPECT_THAT(session->facts().gemm_choices,
               testing::Contains(testing::Field(&GemmChoice::shape, testing::HasSubstr("e4m3"))));
   EXPECT_EQ(machine().scaled_by_zero, 0);
@@ -142,10 +143,10 @@ TEST_F(Choices, OfFp8TellApartHowProductsAreAdded) {
   using testing::ElementsAre;
   const std::map<std::string, std::pair<bool, bool>> expected{
       {"by-pass", {true, false}}, {"fast", {true, true}}, {"split", {false, false}}};
+  const auto executor = executor_with({});
   for (const auto& [option, fast] : expected) {
     machine().added_fast = 0;
-    const auto session =
-        executor_with({})->prepare(fp8_set({{"fp8_accumulate", option}}), gpus_.world);
+    const auto session = executor->prepare(fp8_set({{"fp8_accumulate", option}}), gpus_.world);
     const auto& choices = session->facts().gemm_choices;
     EXPECT_THAT(are_fast(choices, " e4m3*e4m3->"), ElementsAre(fast.first)) << option;
     EXPECT_THAT(are_fast(choices, "e5m2"), ElementsAre(fast.second)) << option;
