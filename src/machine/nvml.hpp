@@ -84,7 +84,7 @@ constexpr int p2p_ok = 0, p2p_unknown = 6;
 constexpr int one_board = 0, one_switch = 10, several_switches = 20, host_bridge = 30,
               numa_node = 40, whole_system = 50;
 
-/// The layout of nvmlFieldValue_t. The fields that are read here have the type unsigned long long.
+/// The layout of nvmlFieldValue_t. An unsigned int is in the low half of `value`.
 struct FieldValue {
   unsigned field, scope;
   long long timestamp, latency;
@@ -93,8 +93,10 @@ struct FieldValue {
 };
 constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< ids of fields that count KiB
                                                               ///< since the driver was loaded
-constexpr unsigned all_links = ~0U;    ///< scope of a field: the sum over all links
-constexpr int unsigned_long_long = 3;  ///< a value of nvmlValueType_t
+constexpr unsigned power_now = 186;  ///< id of the field with the GPU's power, not averaged, in mW
+constexpr unsigned all_links = ~0U;  ///< scope of a field: the sum over all links
+constexpr unsigned whole_gpu = 0;    ///< scope of a field: the GPU without the rest of its module
+constexpr int unsigned_int = 1, unsigned_long_long = 3;  ///< values of nvmlValueType_t
 
 /// Finds a function of the library by its name, or by the name that older drivers have for it.
 struct FindFunction {

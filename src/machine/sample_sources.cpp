@@ -344,16 +344,28 @@ std::optional<double> utilisation_of(const Functions& nvml, Device device) {
 std::optional<double> errors_of(const Functions& nvml, Device device, int error) {
   return scaled(ask<unsigned long long>(nvml.ecc_errors, device, error, nvml::aggregate_count), 1);
 }
-std::optional<double> nvlink_of(const Functions& nvml, Device device, unsigned field) {
-  constexpr double kibi = 1024;
+/// Returns the value of a field of NVML; nullopt if it has none of this type.
+std::optional<unsigned long long> field_of(const Functions& nvml, Device device, unsigned field,
+                                           unsigned scope, int type) {
   nvml::FieldValue asked{};
   asked.field = field;
-  asked.scope = nvml::all_links;
+  asked.scope = scope;
   if (nvml.field_values == nullptr || nvml.field_values(device, 1, &asked) != nvml::success ||
-      asked.answer != nvml::success || asked.type != nvml::unsigned_long_long) {
+      asked.answer != nvml::success || asked.type != type) {
     return std::nullopt;
   }
-  return static_cast<double>(asked.value) * kibi;
+  return asked.value;
+}
+std::optional<double> nvlink_of(const Functions& nvml, Device device, unsigned field) {
+  constexpr double kibi = 1024;
+  return scaled(field_of(nvml, device, field, nvml::all_links, nvml::unsigned_long_long), kibi);
+}
+/// nvmlDeviceGetPowerUsage averages over a second since Ampere (NVML's reference), ten times the
+/// interval between samples; it is asked only where there is no newer field.
+std::optional<double> power_of(const Functions& nvml, Device device) {
+  const auto now = field_of(nvml, device, nvml::power_now, nvml::whole_gpu, nvml::unsigned_int);
+  return now ? scaled(static_cast<unsigned>(*now), 1e-3)
+             : nvml::ask_power(nvml.power_usage, device);
 }
 
 struct Quantity {
@@ -371,8 +383,7 @@ constexpr std::array<Quantity, 11> quantities{{
      [](const Functions& nvml, Device gpu) {
        return nvml::ask_clock(nvml.clock_info, gpu, nvml::memory_clock);
      }},
-    {"power", "W",
-     [](const Functions& nvml, Device gpu) { return nvml::ask_power(nvml.power_usage, gpu); }},
+    {"power", "W", power_of},
     {"energy", "J",
      [](const Functions& nvml, Device gpu) {
        return scaled(ask<unsigned long long>(nvml.total_energy, gpu), 1e-3);

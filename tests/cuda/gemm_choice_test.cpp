@@ -131,6 +131,23 @@ TEST_F(Choices, OfFp8AreTimedOnProductsThatAreNotZero) {
   EXPECT_EQ(machine().scaled_by_zero, 0);
 }
 
+/// Only the first stage copies inputs from pageable memory, which a graph cannot do.
+TEST_F(Choices, OfGraphsAreAlikeOnRanksWithAndWithoutPageableCopies) {
+  auto executor = gpus_.executor(settings::Graph::on);
+  for (const char* const input : {"pageable", "pinned"}) {
+    const auto request = gpu_twins::request_of({.pp = gpus_.world.size()}, program::Precision::f32,
+                                               {{"input", input}});
+    const auto session =
+        executor->prepare(workloads::find_workload("hybrid").build(request.value()), gpus_.world);
+    machine().graph_launches = 0;
+    session->play({.section = program::Section::setup});
+    for (int i = 0; i < 2; ++i) session->play({.section = program::Section::step});
+    const bool replays = input == std::string_view{"pinned"};
+    EXPECT_EQ(session->facts().graph, replays);
+    EXPECT_EQ(machine().graph_launches, replays ? 1 : 0);
+  }
+}
+
 TEST_F(Choices, OfFp8TellApartHowProductsAreAdded) {
   const auto are_fast = [](const std::vector<GemmChoice>& choices, const char* operands) {
     std::set<bool> fast;

@@ -169,6 +169,9 @@ std::uint64_t problem_number(const Matmul& call) {
   }
   mix(static_cast<int>(call.how.first) * 4 + static_cast<int>(call.how.second));
   mix(call.how.fast);
+  // Algorithms are offered for products with scales, or for products without them.
+  mix(call.how.first_scale != nullptr);
+  mix(call.how.second_scale != nullptr);
   return number;
 }
 

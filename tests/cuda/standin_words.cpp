@@ -67,7 +67,7 @@ class WaitValue final : public OnWord {
 CUresult write_value(CUstream stream, CUdeviceptr to, cuuint32_t value, unsigned flags) {
   if (!machine().settings.writes_values) return CUDA_ERROR_NOT_SUPPORTED;
   if (machine().sticky != cudaSuccess) return CUDA_ERROR_ILLEGAL_ADDRESS;
-  if (flags != CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) return CUDA_ERROR_INVALID_VALUE;
+  if (flags != CU_STREAM_WRITE_VALUE_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
   submit(stream, std::make_shared<WriteValue>(reinterpret_cast<std::uint32_t*>(to), value));
   return CUDA_SUCCESS;
 }

@@ -111,6 +111,20 @@ TEST_P(Gate, OpensByItselfWhereAKernelIsLoadedLate) {
   EXPECT_TRUE(session->play(Play{.launches = Launches::hidden}).is_late);
 }
 
+/// The host takes part in such a copy: it would wait for a stream that waits for the host.
+TEST_P(Gate, IsNoneForCopiesOfPageableMemory) {
+  executor::Sketch sketch;
+  const program::Slice host = sketch.buffer(program::DType::f32, 8, program::Space::pageable);
+  const program::Slice device = sketch.buffer<float>(8);
+  sketch.emit(
+      program::Copy{.rows = 1, .columns = 8, .src = {.slice = host}, .dst = {.slice = device}});
+  const auto session = gpu_->prepare(sketch.on({.dp = gpus_.world.size()}), gpus_.world);
+  EXPECT_FALSE(session->facts().graph);
+  session->play(Play{});
+  model();
+  EXPECT_EQ(time(*session, 1, Launches::hidden), time(*session, 1, Launches::counted));
+}
+
 TEST_P(Gate, IsNoneWhereTheDriverCannotMakeStreamsWait) {
   machine().settings.waits_for_values = false;
   testing::internal::CaptureStderr();

@@ -24,9 +24,7 @@ TEST_P(Twins, OfEveryMeshAndPrecisionOfTheChip) {
   for (const mesh::Shape& mesh : gpu_twins::meshes(world.size())) {
     for (const Precision precision : gpu_twins::precisions) {
       const auto options = gpu_twins::option_sets();
-      workloads::Options set = options[turn++ % options.size()];
-      // A graph takes no copies from pageable memory.
-      if (GetParam() == settings::Graph::on) set.erase("input");
+      const workloads::Options& set = options[turn++ % options.size()];
       const auto request = gpu_twins::request_of(mesh, precision, set);
       const bool can = std::ranges::find(able, precision) != able.end();
       if (!request || !can) continue;

@@ -93,6 +93,8 @@ TEST(NvmlHeader, HasTheQuestionsThatAreDeclared) {
   EXPECT_EQ(nvml::p2p_nvlink, NVML_P2P_CAPS_INDEX_NVLINK);
   EXPECT_EQ(nvml::nvlink_sent, static_cast<unsigned>(NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX));
   EXPECT_EQ(nvml::nvlink_received, static_cast<unsigned>(NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX));
+  EXPECT_EQ(nvml::power_now, static_cast<unsigned>(NVML_FI_DEV_POWER_INSTANT));
+  EXPECT_EQ(nvml::unsigned_int, NVML_VALUE_TYPE_UNSIGNED_INT);
   EXPECT_EQ(nvml::unsigned_long_long, NVML_VALUE_TYPE_UNSIGNED_LONG_LONG);
 }
 

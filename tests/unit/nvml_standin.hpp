@@ -226,10 +226,11 @@ inline void* find_fake(const char* name) {
       {"nvmlDeviceGetComputeRunningProcesses_v2", c_function(fake_processes)},
       {"nvmlDeviceGetFieldValues", c_function(+[](Device, int count, nvml::FieldValue* field) {
          EXPECT_EQ(count, 1);
-         EXPECT_EQ(field->scope, ~0U);
-         field->answer = answer_to("nvlink");
-         field->type = fake->nvlink_type;
-         field->value = field->field == 138 ? 10 : 20;  // KiB
+         const bool is_power = field->field == 186;
+         EXPECT_EQ(field->scope, is_power ? 0 : ~0U);
+         field->answer = answer_to(is_power ? "power now" : "nvlink");
+         field->type = is_power ? 1 : fake->nvlink_type;
+         field->value = is_power ? 640'500 : field->field == 138 ? 10 : 20;  // mW, KiB
          return nvml::success;
        })}};
   const auto found = table.find(name);

@@ -111,7 +111,7 @@ TEST_F(GpuSamples, AreInBaseUnits) {
               ElementsAre(Pair("ecc_corrected", 12), Pair("ecc_uncorrected", 1),
                           Pair("energy", DoubleEq(5000)), Pair("memory_clock", 2619e6),
                           Pair("nvlink_received_bytes", 20480), Pair("nvlink_sent_bytes", 10240),
-                          Pair("power", DoubleEq(650.25)), Pair("sm_clock", 345e6),
+                          Pair("power", DoubleEq(640.5)), Pair("sm_clock", 345e6),
                           Pair("temperature", DoubleEq(334.15)), Pair("throttle_reasons", 0x44),
                           Pair("utilisation", DoubleEq(0.75))));
 }
@@ -124,7 +124,8 @@ TEST_F(GpuSamples, AreThoseThatAreWanted) {
 }
 
 TEST_F(GpuSamples, HaveNoChannelForWhatTheGpuDoesNotSupport) {
-  state_.unsupported = {"errors", "nvlink", "energy", "utilisation", "temperature", "index"};
+  state_.unsupported = {"errors",      "nvlink",      "energy", "power now",
+                        "utilisation", "temperature", "index"};
   const auto all = sources();
   ASSERT_THAT(all, SizeIs(1));
   EXPECT_EQ(all[0].channels[0].device, "gpu");
@@ -141,7 +142,7 @@ TEST_F(GpuSamples, FollowTheGpuAndAreNaNWhereTheyFailLater) {
   const auto all = sources();
   gpu_.energy += 1500;
   gpu_.reasons = 1;
-  state_.unsupported = {"power"};
+  state_.unsupported = {"power", "power now"};
   const auto values = read(all[0]);
   EXPECT_THAT(values.at("energy"), DoubleEq(5001.5));
   EXPECT_EQ(values.at("throttle_reasons"), 1);

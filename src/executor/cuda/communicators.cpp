@@ -194,6 +194,7 @@ void Communicators::wait_for(const NcclCommunicator& communicator, cudaStream_t 
   while (true) {
     const cudaError_t status = cudaEventQuery(done.get());
     if (status != cudaErrorNotReady) check(status);
+    static_cast<void>(cudaGetLastError());  // so that no later call reports "not ready"
     communicator.poll();
     if (status == cudaSuccess) return;
     if (limit_ > units::Seconds{} && comm::now() > end) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -148,6 +149,20 @@ units::Bytes storage_of(const program::RankProgram& program, const Memory& memor
   return bytes;
 }
 
+/// Collective: leaves only those sections to graphs that all ranks can capture. NCCL demands that
+/// all ranks that take part in a call capture it, or none (NCCL user guide, "Using NCCL with CUDA
+/// Graphs").
+void agree_on_captures(const comm::Communicator& point, PreparedProgram& prepared) {
+  std::vector<double> refused;
+  for (const PreparedSection& section : prepared.sections) {
+    refused.push_back(section.can_be_captured ? 0 : 1);
+  }
+  point.all_max(refused);
+  for (std::size_t i = 0; i < refused.size(); ++i) {
+    prepared.sections[i].can_be_captured = refused[i] == 0;
+  }
+}
+
 /// Chooses, in all sections, the ops at whose start the GPU writes a mark to host memory, which
 /// shows where a GPU hangs (stream_words.hpp). `cost` is the time of one mark; without it, no op is
 /// marked.
@@ -239,6 +254,7 @@ class CudaExecutor final : public Executor {
     agreed(point, [&] {
       prepared = cuda::prepare(memory->resolver, program, *communicators, puts, choices_);
     });
+    agree_on_captures(point, prepared);
     // The first calls use the program's buffers before the setup section has filled them. The
     // buffers hold zeros, or what the timing of GEMM algorithms has left in them.
     agreed(point, [&] {
@@ -271,7 +287,9 @@ class CudaExecutor final : public Executor {
     facts.memory = storage_of(program, *memory);
     facts.memory += prepared.scratch.bytes + puts.bytes();
     facts.host_memory = units::Bytes{program.host_bytes()};
-    facts.graph = options_.graph == settings::Graph::on;
+    const auto steps = std::span{prepared.sections}.subspan(1);
+    facts.graph = options_.graph == settings::Graph::on &&
+                  std::ranges::all_of(steps, &PreparedSection::can_be_captured);
     facts.communicator_creation = creation;
     facts.gemm_choices = prepared.choices;
     facts.communicators = communicators->facts();

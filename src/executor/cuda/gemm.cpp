@@ -100,6 +100,12 @@ MatrixLayout layout_of(const Operand& operand, std::uint64_t batch) {
   return result;
 }
 
+/// Sets the addresses of the factors that an fp8 GEMM multiplies its operands by; null = 1.
+void set_scales(cublasLtMatmulDesc_t operation, const GemmProblem& problem) {
+  set(operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, problem.descale_first);
+  set(operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, problem.descale_second);
+}
+
 MatmulDescription operation_of(const GemmProblem& problem) {
   cublasLtMatmulDesc_t operation = nullptr;
   check(cublasLtMatmulDescCreate(&operation, compute_type(problem), scale_type(problem)));
@@ -109,6 +115,8 @@ MatmulDescription operation_of(const GemmProblem& problem) {
   if (problem.is_fp8()) {
     const bool is_fast = problem.accumulation == program::Accumulation::fast;
     set(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(is_fast ? 1 : 0));
+    // An algorithm that is offered for a product without scales may refuse one with scales.
+    set_scales(operation, problem);
   }
   return result;
 }
@@ -135,12 +143,13 @@ std::string GemmProblem::key(const std::string& library) const {
   const std::uint64_t leading_c = addend == Addend::none ? 0 : c.leading;
   const std::uint64_t batch_c = addend == Addend::none ? 0 : c.batch_stride;
   return fmt::format(
-      "m={} n={} k={} batch={} {}{} {}*{}->{}{}{}{} rows={},{},{},{} batches={},{},{},{} "
+      "m={} n={} k={} batch={} {}{} {}*{}->{}{}{}{}{} rows={},{},{},{} batches={},{},{},{} "
       "aligned={},{},{},{} on {}",
       n, m, k, batch, letter(transpose_second), letter(transpose_first), program::name(second.type),
       program::name(first.type), program::name(d.type),
       mode == program::ComputeMode::tf32 ? " by tf32" : "",
       is_fp8() && accumulation == program::Accumulation::fast ? " added fast" : "",
+      is_fp8() && (descale_first == nullptr || descale_second == nullptr) ? " unscaled" : "",
       addends[static_cast<std::size_t>(addend)], second.leading, first.leading, leading_c,
       d.leading, second.batch_stride, first.batch_stride, batch_c, d.batch_stride,
       second.alignment(), first.alignment(), addend == Addend::none ? 0 : c.alignment(),
@@ -220,10 +229,7 @@ void launch(const GemmCall& call, cudaStream_t stream) {
   const GemmProblem& p = call.problem;
   if (p.m == 0 || p.n == 0 || p.batch == 0) return;
   const GemmPlan& plan = *call.plan;
-  if (p.is_fp8()) {
-    set(plan.operation.get(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.descale_first);
-    set(plan.operation.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.descale_second);
-  }
+  if (p.is_fp8()) set_scales(plan.operation.get(), p);
   const auto alpha = static_cast<float>(p.alpha), beta = static_cast<float>(p.beta);
   const bool in_f64 = scale_type(p) == CUDA_R_64F;
   check(cublasLtMatmul(

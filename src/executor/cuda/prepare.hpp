@@ -55,7 +55,9 @@ struct PreparedSection {
   std::vector<std::uint32_t> waits;        ///< indices of events that ops wait for
   std::vector<program::StreamId> streams;  ///< used streams, ascending
   std::vector<OpRange> ranges;             ///< NVTX ranges by op; empty: none
-  bool can_be_captured = true;             ///< false if ops give advice or use pageable memory
+  /// False if an op of any rank gives advice or uses pageable memory: the host takes part in it, so
+  /// that it can neither be in a graph nor wait behind a Gate.
+  bool can_be_captured = true;
   bool has_marks = false;
 };
 

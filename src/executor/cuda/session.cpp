@@ -103,7 +103,7 @@ PlayTime CudaSession::play_checked(const Play& what) {
                         : nullptr};
   if (is_step) ++steps_;
   const cudaStream_t stream = parts_.player.main();
-  const bool hides = what.launches == Launches::hidden && !is_traced;
+  const bool hides = what.launches == Launches::hidden && !is_traced && prepared.can_be_captured;
   if (hides && !gate_) gate_.emplace(stream);
   Gate* const gate = hides && !is_first ? &*gate_ : nullptr;
   const units::Nanoseconds before = comm::now();
@@ -159,6 +159,7 @@ void CudaSession::wait_for(cudaEvent_t event, units::Seconds timeout) const {
     const cudaError_t status = cudaEventQuery(event);
     if (status == cudaSuccess) return;
     if (status != cudaErrorNotReady) check(status);
+    static_cast<void>(cudaGetLastError());  // so that no later call reports "not ready"
     if (looks % looks_between_polls == 0) {
       parts_.communicators->poll();
       if (timeout > units::Seconds{} && comm::now() > limit) {

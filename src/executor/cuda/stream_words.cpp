@@ -67,8 +67,8 @@ std::uint32_t read(std::uint32_t& word) {
 
 int write_in_stream(cudaStream_t stream, const std::uint32_t* to, std::uint32_t value) {
   static const WordCall write = find("cuStreamWriteValue32");
-  // The host reads no other memory after it has seen the word, so no system-wide fence is needed.
-  return call(write, stream, to, value, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER);
+  // No fence is needed, but the flag that leaves it out is not supported since CUDA 12.
+  return call(write, stream, to, value, CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
 int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value) {
