@@ -286,8 +286,8 @@ constexpr auto links_table = std::to_array<Rule>(
       "lspci -vv shows LnkCap and LnkSta"},
      {"nic-pcie", judge_nic_pcie, warning, "",
       "move it to a slot that has the lanes, or reseat it; see LnkSta in lspci -vv",
-      "no PCIe link is slower than its port", "no InfiniBand or RoCE port is known to be up",
-      "mount /sys"},
+      "each PCIe link runs at its maximum or as fast as its port",
+      "no InfiniBand or RoCE port is known to be up", "mount /sys"},
      {"iommu", judge_iommu, warning,
       "traffic between GPUs, and between GPUs and adapters, passes the root complex instead of the "
       "PCIe switch, or is refused",
