@@ -17,8 +17,12 @@ void require_nodes(const mesh::Shape& shape, const Layout& layout) {
     throw std::invalid_argument(fmt::format("a layout of {} ranks for a mesh of {}",
                                             layout.node_of_rank.size(), shape.size()));
   }
-  if (std::ranges::min(layout.node_of_rank) < 0) {
-    throw std::invalid_argument("a rank of the layout is on a node below 0");
+  // Lists with one element for each node must fit into memory.
+  constexpr int most_nodes = 1 << 24;
+  const auto [least, most] = std::ranges::minmax(layout.node_of_rank);
+  if (least < 0 || most >= most_nodes) {
+    throw std::invalid_argument(
+        fmt::format("a rank of the layout is on a node that is not from 0 to {}", most_nodes - 1));
   }
 }
 

@@ -14,7 +14,7 @@ namespace isoscale::simulate {
 
 /// Converts a rank to the index of a vector with one element for each rank.
 inline std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
-/// The node that each rank of a mesh is on; nodes are numbered from 0.
+/// The node that each rank of a mesh is on; nodes are numbered from 0, and below 2^24.
 struct Layout {
   std::vector<int> node_of_rank;
 };
@@ -39,7 +39,7 @@ struct GroupPlace {
 };
 
 /// Returns, for every rank of the mesh, the placement of its group along `axes`. Throws
-/// std::invalid_argument if the layout lacks a node for a rank or has one below 0.
+/// std::invalid_argument if the layout lacks a node for a rank or has an invalid one.
 [[nodiscard]] std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout,
                                                 mesh::AxisSet axes);
 
@@ -48,7 +48,7 @@ struct GroupPlace {
 /// every rank sent such a message. For a message between nodes it is the number of messages that
 /// leave the sender's node or the number that reach the receiver's node, whichever is larger; for a
 /// message inside a node it is the number of messages inside this node. Throws
-/// std::invalid_argument if the layout lacks a node for a rank or has one below 0.
+/// std::invalid_argument if the layout lacks a node for a rank or has an invalid one.
 [[nodiscard]] std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape,
                                                          const Layout& layout, mesh::Axis axis,
                                                          int offset);

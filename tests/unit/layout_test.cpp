@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <bitset>
+#include <limits>
 
 #include "matchers.hpp"
 #include "simulate/layout.hpp"
@@ -113,7 +114,8 @@ TEST(Layout, KnowsLargeMachines) {
 TEST(Layout, RefusesWhatIsNone) {
   EXPECT_THROW((void)packed(8, 0), std::invalid_argument);
   EXPECT_THROW((void)packed(0, 8), std::invalid_argument);
-  for (const Layout& wrong : {packed(4, 2), Layout{{0, 0, 0, 0, 1, 1, 1, -1}}}) {
+  for (const Layout& wrong : {packed(4, 2), Layout{{0, 0, 0, 0, 1, 1, 1, -1}},
+                              Layout{{0, 0, 0, 0, 1, 1, 1, std::numeric_limits<int>::max()}}}) {
     EXPECT_THROW((void)places_of({.dp = 8}, wrong, mesh::Axis::dp), std::invalid_argument);
     EXPECT_THROW((void)places_of_messages({.dp = 8}, wrong, mesh::Axis::dp, 1),
                  std::invalid_argument);
