@@ -181,21 +181,15 @@ struct EndSession {
 };
 using SessionPtr = std::unique_ptr<Session, EndSession>;
 
-/// Tells which ranks take their memory from the same pool, so that one rank's allocation reduces
-/// what is free for others.
-enum class MemoryPool : std::uint8_t {
-  rank,  ///< only the rank itself: the pool is the memory of a GPU
-  node,  ///< all ranks of its node: the pool is the memory of the node or, if ranks share GPUs, of
-         ///< the rank's GPU
-};
-
 /// The properties of a device.
 struct Description {
   std::string name;    ///< "host", "cuda"
   std::string detail;  ///< "OpenBLAS 0.3.21 (SkylakeX), 1 thread", "NVIDIA H200, CUDA 13.0"
   std::vector<program::Precision> precisions;
-  std::optional<units::Bytes> memory_free;  ///< free memory of the pool; absent: unknown
-  MemoryPool memory_pool = MemoryPool::rank;
+  /// The UUID of the GPU whose memory the rank uses; "" = it uses the memory of its node. Other
+  /// ranks of the node may use the same memory.
+  std::string memory_pool{};
+  std::optional<units::Bytes> memory_free;  ///< free bytes of that memory; absent: unknown
   int cores = 0;                            ///< logical CPUs (host) or cores (cuda) of this rank
   std::optional<int> compute_capability{};  ///< 90 = 9.0; absent: unknown or no GPU
   bool shared_device = false;               ///< some ranks share a GPU, so times have no meaning

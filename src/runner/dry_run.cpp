@@ -58,12 +58,15 @@ plan::Site site_of(const PricedMachine& machine, const settings::RunConfig& conf
                   .node_of_rank = {},
                   .precisions = gpus.precisions,
                   .device = config.device == settings::Device::host ? "host" : gpus.name,
+                  .pool_of_rank = {},
                   .memory_free = {},
-                  .memory_pool = gpus.memory_pool,
                   .half_precision_rate = machine.half_precision_rate};
   const int node_ranks = config.ranks_per_node.value_or(machine.node_ranks);
-  for (int rank = 0; rank < site.ranks; ++rank) site.node_of_rank.push_back(rank / node_ranks);
-  site.memory_free.assign(static_cast<std::size_t>(site.node_of_rank.back()) + 1, machine.memory);
+  for (int rank = 0; rank < site.ranks; ++rank) {
+    site.node_of_rank.push_back(rank / node_ranks);
+    site.pool_of_rank.push_back(rank);
+  }
+  site.memory_free.assign(site.pool_of_rank.size(), machine.memory);
   return site;
 }
 

@@ -209,7 +209,6 @@ executor::Description unseen_gpus() {
           .precisions = {Precision::f64, Precision::f32, Precision::tf32, Precision::f16,
                          Precision::bf16, Precision::fp8},
           .memory_free = std::nullopt,
-          .memory_pool = executor::MemoryPool::rank,
           .facts_text = {},
           .facts_number = {}};
 }

@@ -201,7 +201,7 @@ TEST_F(Failures, SharedGpusAreRefusedUnlessAskedFor) {
   options.share = settings::ShareGpu::yes;
   const auto shared = gpus_.executor(options);
   EXPECT_TRUE(shared->describe().shared_device);
-  EXPECT_EQ(shared->describe().memory_pool, executor::MemoryPool::node);
+  EXPECT_EQ(shared->describe().memory_pool, shared->describe().facts_text.at("gpu_uuid"));
   const char* const id = std::getenv("NCCL_HOSTID");
   const char* const fabric = std::getenv("NCCL_MNNVL_ENABLE");
   EXPECT_STREQ(fabric, "0");

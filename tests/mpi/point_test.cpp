@@ -265,5 +265,18 @@ TEST_F(Point, TakesTheMemoryThatThePlanSays) {
   EXPECT_LE(bytes["0"] - bytes["1"], saved + 4096);
 }
 
+TEST(Site, HasOneMemoryPoolForRanksThatShareAGpu) {
+  const auto world = comm::Communicator::world();
+  executor::Description device;
+  device.name = "cuda";
+  device.memory_pool = fmt::format("GPU-{}", world.rank() % 2);
+  device.memory_free = units::Bytes{static_cast<std::uint64_t>(10 + world.rank())};
+  const plan::Site site = plan::make_site(world, device, plan::gather_facts(world));
+  std::vector<int> pools;
+  for (int rank = 0; rank < world.size(); ++rank) pools.push_back(rank % 2);
+  EXPECT_EQ(site.pool_of_rank, pools);
+  EXPECT_THAT(site.memory_free, testing::ElementsAre(units::Bytes{10}, units::Bytes{11}));
+}
+
 }  // namespace
 }  // namespace isoscale::runner

@@ -25,6 +25,7 @@ namespace {
 
 using program::Precision;
 using samples::config_of;
+using samples::gpu_site_of;
 using samples::site_of;
 using settings::run_of;
 using settings::RunConfig;
@@ -44,10 +45,9 @@ TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
 }
 
 TEST(PlanTable, MarksWhatDoesNotFit) {
-  plan::Site site = site_of(2);
-  site.memory_pool = executor::MemoryPool::rank;
   const RunConfig config = config_of("dp");
-  site.memory_free = {*plan::make_plan(config, site).points[1].memory_per_rank};
+  plan::Site site = gpu_site_of(2, std::nullopt);
+  site.memory_free.assign(2, *plan::make_plan(config, site).points[1].memory_per_rank);
   EXPECT_THAT(table(config, site),
               AllOf(testing::ContainsRegex("dp=1|1 +1 .*does not fit: [0-9.]+ KiB"),
                     HasSubstr("Point 1 is skipped: "), HasSubstr("dp 96.0 KiB"),
@@ -62,7 +62,6 @@ TEST(PlanTable, SaysThatNothingWouldRunWhereNoPointFits) {
   config.budget = units::Seconds{20};
   EXPECT_THAT(table(config, site), AllOf(HasSubstr("Nothing would run"), Not(HasSubstr(" in all")),
                                          Not(HasSubstr("--budget"))));
-  site.memory_pool = executor::MemoryPool::rank;
   site.memory_free = {std::nullopt, units::Bytes{98'304}};  // two ranks do not fit, one does
   EXPECT_THAT(table(config, site), AllOf(Not(HasSubstr("Nothing would run")), HasSubstr(" in all"),
                                          HasSubstr("1 of 1 point")));
@@ -155,7 +154,7 @@ TEST_F(PricedPlan, HasTheStepTimesOfThePrediction) {
 
 TEST_F(PricedPlan, TakesRanksOfANodeFromTheCommandBeforeTheSheet) {
   config_.ranks = {16};
-  EXPECT_EQ(site_of(machine_, config_, 1).memory_free.size(), 2U);
+  EXPECT_EQ(site_of(machine_, config_, 1).node_of_rank.back(), 1);
   const plan::Plan of_sheet = priced();
   config_.ranks_per_node = 2;
   const plan::Plan narrow = priced();
@@ -184,17 +183,13 @@ TEST(BeyondHost, IsAPlanOfMoreBytesThanTheHostHas) {
   EXPECT_THAT(beyond_host(plan, site, units::Bytes{two_ranks - 1}), Optional(HasSubstr("2 ranks")));
 }
 
-/// GPUs, eight to a node, of so much memory (0: unknown) and such a compute capability.
-plan::Site gpus(int ranks, std::uint64_t mebibytes = 0, int capability = 90) {
-  plan::Site site = site_of(ranks, 8);
+/// GPUs, for eight ranks a node, of so much memory (0: unknown) and such a compute capability; so
+/// many ranks share one.
+plan::Site gpus(int ranks, std::uint64_t mebibytes = 0, int capability = 90, int sharing = 1) {
+  const std::optional free{units::Bytes{mebibytes << 20U}};
+  plan::Site site = gpu_site_of(ranks, mebibytes > 0 ? free : std::nullopt, 8, sharing);
   site.precisions = machine::precisions_of(capability / 10, capability % 10);
-  site.device = "cuda";
-  site.memory_pool = executor::MemoryPool::rank;
   site.half_precision_rate = plan::half_precision_rate(capability);
-  if (mebibytes > 0) {
-    site.memory_free.assign(static_cast<std::size_t>((ranks + 7) / 8),
-                            units::Bytes{mebibytes << 20U});
-  }
   return site;
 }
 
@@ -222,6 +217,19 @@ TEST(GpuWork, IsTheLargestModelThatFitsAndIsQuick) {
     EXPECT_EQ(settings::from_toml(settings::to_toml(config), "echo"), config);
   }
   EXPECT_THAT(plan::with_gpu_work(run_of(""), gpus(1, 16'000, 70)).second, HasSubstr(" in f16"));
+}
+
+TEST(GpuWork, FitsIntoThePartsOfAGpuThatRanksShare) {
+  const auto model_on = [](std::uint64_t mebibytes, int sharing) {
+    const plan::Site site = gpus(2, mebibytes, 90, sharing);
+    return plan::with_gpu_work(run_of(""), site).first.experiments[0].base.model.name;
+  };
+  int smaller = 0;
+  for (const std::uint64_t mebibytes : {10'000U, 20'000U, 40'000U, 80'000U}) {
+    EXPECT_EQ(model_on(mebibytes, 2), model_on(mebibytes / 2, 1));
+    smaller += model_on(mebibytes, 2) == model_on(mebibytes, 1) ? 0 : 1;
+  }
+  EXPECT_GT(smaller, 0);
 }
 
 TEST(GpuWork, IsNotChosenOnTheHostNorAgainstTheUser) {

@@ -99,7 +99,7 @@ TEST(HostExecutor, DescribesItself) {
               UnorderedElementsAre(program::Precision::f32, program::Precision::f64));
   EXPECT_GE(description.cores, 1);
   EXPECT_GT(description.memory_free.value().value(), 0U);
-  EXPECT_EQ(description.memory_pool, MemoryPool::node);
+  EXPECT_EQ(description.memory_pool, "");
 }
 
 TEST(HostExecutor, RefusesImpossibleOptions) {

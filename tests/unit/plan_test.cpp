@@ -3,12 +3,14 @@
 #include "runner/plan/plan.hpp"
 
 #include "planned_runs.hpp"
+#include "units/text.hpp"
 #include "words.hpp"
 
 namespace isoscale::runner {
 namespace {
 
 using samples::config_of;
+using samples::gpu_site_of;
 using samples::refusal;
 using samples::site_of;
 using settings::RunConfig;
@@ -188,11 +190,24 @@ TEST(PlanMemory, RanksThatPlayOnANodeTakeFromOnePool) {
     EXPECT_TRUE(fits(ranks, site_of(world), {need}, fill)) << ranks;
     EXPECT_FALSE(fits(ranks, site_of(world), {need - 1}, fill)) << ranks;
   }
-  // Devices of their own do not sum up.
-  plan::Site site = site_of(4);
-  site.memory_pool = executor::MemoryPool::rank;
-  EXPECT_TRUE(fits(4, site, {need_of_dp(4)}));
-  EXPECT_FALSE(fits(4, site, {need_of_dp(4) - 1}));
+}
+
+TEST(PlanMemory, RanksThatShareAGpuTakeFromIt) {
+  // The ranks of a node do not sum up beyond those that share a GPU, and neither do their buffers
+  // in host memory.
+  RunConfig config = config_of("dp");
+  config.experiments[0].base.options["input"] = "pinned";
+  config.ranks = {4};
+  const plan::PlannedPoint point =
+      plan::make_plan(config, gpu_site_of(4, std::nullopt)).points.front();
+  ASSERT_GT(point.host_memory_per_rank, units::Bytes{0});
+  const units::Bytes of_rank = *point.memory_per_rank - point.host_memory_per_rank;
+  for (const int sharing : {1, 2, 4}) {
+    const std::uint64_t need = static_cast<std::uint64_t>(sharing) * of_rank.value();
+    EXPECT_EQ(refusal(config, gpu_site_of(4, units::Bytes{need}, 4, sharing)), "");
+    EXPECT_THAT(refusal(config, gpu_site_of(4, units::Bytes{need - 1}, 4, sharing)),
+                HasSubstr(units::format(units::Bytes{need - 1})));
+  }
 }
 
 TEST(PlanMemory, NodesAreSeparateAndWhatIsUnknownRefusesNothing) {

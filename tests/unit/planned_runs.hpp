@@ -15,6 +15,18 @@ inline runner::plan::Site site_of(int ranks, int per_node = 1'000) {
                           .device = "host",
                           .memory_free = {}};
   for (int rank = 0; rank < ranks; ++rank) site.node_of_rank.push_back(rank / per_node);
+  site.pool_of_rank = site.node_of_rank;
+  return site;
+}
+
+/// The same with a GPU for every `sharing` ranks, each with as much free memory (absent: unknown).
+inline runner::plan::Site gpu_site_of(int ranks, std::optional<units::Bytes> free,
+                                      int per_node = 1'000, int sharing = 1) {
+  runner::plan::Site site = site_of(ranks, per_node);
+  site.device = "cuda";
+  site.pool_of_rank.clear();
+  for (int rank = 0; rank < ranks; ++rank) site.pool_of_rank.push_back(rank / sharing);
+  site.memory_free.assign(static_cast<std::size_t>((ranks + sharing - 1) / sharing), free);
   return site;
 }
 

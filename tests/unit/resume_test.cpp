@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fstream>
+#include <set>
 
 #include "comm/communicator.hpp"
 #include "planned_runs.hpp"
@@ -307,6 +308,7 @@ const plan::Site two_nodes{.ranks = 2,
                            .node_of_rank = {0, 1},
                            .precisions = {},
                            .device = "host",
+                           .pool_of_rank = {0, 1},
                            .memory_free = {units::Bytes{1}, {}}};
 
 TEST(PlannedSite, IsWhereTheRanksAreUnlessMoreArePlanned) {
@@ -319,8 +321,9 @@ TEST(PlannedSite, IsWhereTheRanksAreUnlessMoreArePlanned) {
   config.ranks = {4};
   EXPECT_EQ(site().nodes, plan::Nodes::unknown);
   EXPECT_EQ(site().ranks, 4);
-  // The facts known of one node are taken for all.
-  EXPECT_THAT(site().memory_free, ElementsAre(units::Bytes{1}, units::Bytes{1}));
+  // The facts known of one node are taken for all, and each rank may be alone on its node.
+  EXPECT_THAT(site().memory_free, Each(units::Bytes{1}));
+  EXPECT_THAT(site().pool_of_rank, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(site().memory_of, plan::MemoryOf::this_machine);
   // Nodes have as many ranks as are named.
   config = {};
@@ -330,6 +333,27 @@ TEST(PlannedSite, IsWhereTheRanksAreUnlessMoreArePlanned) {
   EXPECT_EQ(site().node_of_rank, (std::vector{0, 0, 1, 1, 2}));
   EXPECT_EQ(site().nodes, plan::Nodes::known);
   EXPECT_EQ(site().memory_free.size(), 3U);
+  EXPECT_EQ(site().pool_of_rank, site().node_of_rank);
+}
+
+TEST(PlannedSite, HasAsManyRanksOnAGpuAsTheStartedOnes) {
+  plan::Site started{.ranks = 4,
+                     .node_of_rank = {0, 0, 0, 0},
+                     .precisions = {},
+                     .device = "cuda",
+                     .pool_of_rank = {0, 1, 0, 1},
+                     .memory_free = {units::Bytes{2}, units::Bytes{1}}};
+  settings::RunConfig config;
+  config.ranks = {8};
+  const auto pools = [&] { return plan::planned_site(started, config).pool_of_rank; };
+  const std::vector<int> apart = pools();
+  EXPECT_EQ(std::set<int>(apart.begin(), apart.end()).size(), 8U);
+  config.ranks_per_node = 4;
+  EXPECT_THAT(pools(), ElementsAre(0, 1, 0, 1, 2, 3, 2, 3));
+  EXPECT_EQ(plan::planned_site(started, config).memory_free.size(), 4U);
+  started.pool_of_rank = {0, 1, 2, 3};
+  started.memory_free.resize(4);
+  EXPECT_THAT(pools(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
 }  // namespace

@@ -186,7 +186,7 @@ Description description_of(const ChosenGpu& chosen) {
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total));
   description.memory_free = units::Bytes{free};
-  description.memory_pool = chosen.is_shared ? MemoryPool::node : MemoryPool::rank;
+  description.memory_pool = gpu.uuid;
   description.cores = static_cast<int>(machine::machine_facts().bound_core_ids.size());
   description.shared_device = chosen.is_shared;
   description.symmetric_problem = symmetric_problem(found.nccl, chosen);

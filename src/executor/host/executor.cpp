@@ -182,7 +182,6 @@ class HostExecutor final : public Executor {
     using program::Precision;
     description_.precisions = {Precision::f64, Precision::f32};
     description_.memory_free = machine::memory_available(machine::read_file);
-    description_.memory_pool = MemoryPool::node;
     description_.cores = cores_of_this_rank(options.ranks_on_node);
     description_.symmetric_problem =
         "transport=symmetric needs NCCL's symmetric windows: --device cuda";

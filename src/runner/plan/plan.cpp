@@ -185,12 +185,17 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
 /// A program may use this share of the free memory; libraries need the rest.
 constexpr double usable_share = 0.95;
 
-/// Returns the free memory of the GPU that has least; absent if it is unknown for some GPU.
+/// Returns the free memory of the rank that has least, where ranks that share a GPU have equal
+/// parts of it; absent if it is unknown for some GPU.
 std::optional<units::Bytes> least_memory(const Site& site) {
+  std::map<int, std::uint64_t> ranks_of_pool;
+  for (const int pool : site.pool_of_rank) ++ranks_of_pool[pool];
   std::optional<units::Bytes> least;
-  for (const auto& bytes : site.memory_free) {
-    if (!bytes) return std::nullopt;
-    if (!least || *bytes < *least) least = bytes;
+  for (const auto& [pool, ranks] : ranks_of_pool) {
+    const auto p = static_cast<std::size_t>(pool);
+    if (p >= site.memory_free.size() || !site.memory_free[p]) return std::nullopt;
+    const units::Bytes part{site.memory_free[p]->value() / ranks};
+    if (!least || part < *least) least = part;
   }
   return least;
 }

@@ -53,10 +53,8 @@ units::Bytes memory_total(const MemoryNeed& need) {
   return std::accumulate(need.begin(), need.end(), units::Bytes{0});
 }
 
-/// Returns how much of the needed memory comes from a pool: all of it if the ranks of a node share
-/// the pool, but without the buffers in host memory if the pool is that of a rank's GPU.
-units::Bytes memory_from(executor::MemoryPool pool, const MemoryNeed& need) {
-  if (pool == executor::MemoryPool::node) return memory_total(need);
+/// Returns the part of the needed memory that is not in buffers in host memory.
+units::Bytes memory_on_device(const MemoryNeed& need) {
   const auto in = [&](program::Space space) { return need[static_cast<std::size_t>(space)]; };
   return memory_total(need) - in(program::Space::pinned)-in(program::Space::pageable);
 }
@@ -123,47 +121,42 @@ std::string state_note(const workloads::Workload& workload, const workloads::Req
   return note;
 }
 
-/// Throws base::UsageError if the ranks that play the point or its copies need more memory than is
-/// free on their node or device. If the free memory was read on this machine but the plan is for
-/// other nodes, sets PlannedPoint::misfit instead of throwing.
+/// Throws base::UsageError if the ranks that use one memory pool and play the point or its copies
+/// together need more than is free there. If the free memory was read on this machine but the plan
+/// is for other nodes, sets PlannedPoint::misfit instead of throwing.
 void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
                     settings::FillIdle fill, const Site& site) {
   struct Need {
-    units::Bytes bytes{0};  ///< memory needed from one pool
-    int ranks = 0;          ///< ranks that play on the node
+    units::Bytes bytes{0};
+    int ranks = 0;  ///< ranks that use the pool and play
+    int node = 0;
   };
-  std::map<int, Need> of_node;
+  std::map<int, Need> of_pool;
   const std::vector<RankRole> roles = rank_roles(point.world_ranks, fill, site.node_of_rank);
   for (std::size_t rank = 0; rank < roles.size(); ++rank) {
     if (roles[rank].replica < 0) continue;
-    const units::Bytes bytes = need_of_position[static_cast<std::size_t>(roles[rank].position)];
-    Need& need = of_node[site.node_of_rank[rank]];
-    // The needs of all ranks on a node are added up if they share its memory. If each rank has a
-    // GPU, or if it is unknown which ranks share a node, the largest need of a single rank counts.
-    const bool shared =
-        site.memory_pool == executor::MemoryPool::node && site.nodes == Nodes::known;
-    need.bytes = shared ? need.bytes + bytes : std::max(need.bytes, bytes);
+    Need& need = of_pool[site.pool_of_rank[rank]];
+    need.bytes += need_of_position[static_cast<std::size_t>(roles[rank].position)];
     ++need.ranks;
+    need.node = site.node_of_rank[rank];
   }
-  for (const auto& [node, need] : of_node) {
-    const auto n = static_cast<std::size_t>(node);
-    if (n >= site.memory_free.size() || !site.memory_free[n]) continue;
-    if (need.bytes <= *site.memory_free[n]) continue;
-    point.misfit =
-        fmt::format("{} of {}", units::format(need.bytes), units::format(*site.memory_free[n]));
+  for (const auto& [pool, need] : of_pool) {
+    const auto p = static_cast<std::size_t>(pool);
+    if (p >= site.memory_free.size() || !site.memory_free[p]) continue;
+    const units::Bytes free = *site.memory_free[p];
+    if (need.bytes <= free) continue;
+    point.misfit = fmt::format("{} of {}", units::format(need.bytes), units::format(free));
     if (site.memory_of == MemoryOf::this_machine) return;
-    const bool shared = site.memory_pool == executor::MemoryPool::node;
     const bool has_model = !point.workload->is_bench() && uses_model(point);
     throw base::usage_error(
-        "{} on mesh {} needs {} {}, and {} is free there; use {}, {}",
+        "{} on mesh {} needs {} {}node {} for {}, and {} is free there; use {}, or {} ranks{}",
         has_model ? "model " + point.request.model.name
                   : "workload " + std::string{point.workload->name},
         mesh::to_string(point.request.mesh), units::format(need.bytes),
-        shared ? fmt::format("on node {} for {}", node, base::counted(need.ranks, "rank"))
-               : fmt::format("on the device of a rank on node {}", node),
-        units::format(*site.memory_free[n]),
+        site.device == "host" ? "on " : "on a GPU of ", need.node,
+        base::counted(need.ranks, "rank"), units::format(free),
         has_model ? "a smaller model or microbatch" : "smaller sizes",
-        shared ? "or fewer ranks on that node" : "or more ranks");
+        need.ranks > 1 ? "fewer" : "more", need.ranks > 1 ? " there" : "");
   }
 }
 
@@ -210,12 +203,13 @@ void add_needs(const program::ProgramSet& set, PlannedPoint& point,
   for (const std::uint32_t program : set.program_of_rank) {
     flop += facts[program].flop.value();
     busiest = std::max(busiest, facts[program].flop.value());
-    memory = std::max(memory, memory_total(needs[program]));
-    on_host = std::max(on_host, memory_total(needs[program]) -
-                                    memory_from(executor::MemoryPool::rank, needs[program]));
+    const units::Bytes total = memory_total(needs[program]);
+    const units::Bytes on_device = memory_on_device(needs[program]);
+    memory = std::max(memory, total);
+    on_host = std::max(on_host, total - on_device);
     most_sent = std::max(most_sent, sent_total(facts[program]));
     add_traffic(facts[program], point);
-    need_of_position.push_back(memory_from(site.memory_pool, needs[program]));
+    need_of_position.push_back(site.device == "host" ? total : on_device);
   }
   point.load.flop += busiest;
   point.load.sent += most_sent;

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "preflight/facts_json.hpp"
 
@@ -30,20 +33,20 @@ bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
   return machine::count_with_own_core(bound) == bound.size();
 }
 
-/// Collective: returns for each node the least value that any of its ranks has; absent for a node
-/// if some rank there has no value.
-std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator& world,
-                                                       std::optional<units::Bytes> mine,
-                                                       std::span<const int> node_of_rank) {
-  const std::vector<std::optional<units::Bytes>> all = world.all_gather(mine);
-  std::map<int, std::optional<units::Bytes>> least;  // an absent value is less than any other
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const auto [entry, first] = least.try_emplace(node_of_rank[rank], all[rank]);
-    if (!first) entry->second = std::min(entry->second, all[rank]);
+/// Collective: sets the memory pools of all ranks and their free bytes.
+void add_memory(const comm::Communicator& world, const executor::Description& device, Site& site) {
+  const std::vector<std::string> names = world.all_gather(device.memory_pool);
+  const std::vector<std::optional<units::Bytes>> free = world.all_gather(device.memory_free);
+  site.pool_of_rank.clear();
+  std::map<std::pair<int, std::string>, int> pools;  // by node and name
+  for (std::size_t rank = 0; rank < free.size(); ++rank) {
+    const auto [pool, is_new] =
+        pools.try_emplace({site.node_of_rank[rank], names[rank]}, static_cast<int>(pools.size()));
+    site.pool_of_rank.push_back(pool->second);
+    if (is_new) site.memory_free.push_back(free[rank]);
+    auto& least = site.memory_free[static_cast<std::size_t>(pool->second)];
+    least = std::min(least, free[rank]);  // an absent value is less than any other
   }
-  std::vector<std::optional<units::Bytes>> result;
-  for (const auto& [node, bytes] : least) result.push_back(bytes);
-  return result;
 }
 
 }  // namespace
@@ -82,10 +85,9 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
             .precisions = device.precisions,
             .device = device.name,
             .memory_free = {},
-            .memory_pool = device.memory_pool,
             .symmetric_problem = device.symmetric_problem,
             .oversubscribed = false};
-  site.memory_free = least_of_node(world, device.memory_free, site.node_of_rank);
+  add_memory(world, device, site);
   std::vector<int> everyone(static_cast<std::size_t>(world.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   const double slowest = device.name == "cuda" ? half_precision_rate(device.compute_capability) : 0;
@@ -105,6 +107,14 @@ Site planned_site(Site site, const settings::RunConfig& config) {
   const int planned = config.ranks.empty() ? site.ranks : config.ranks.back();
   if (planned <= site.ranks && !config.ranks_per_node) return site;
   site.nodes = config.ranks_per_node ? Nodes::known : Nodes::unknown;
+  const int node_ranks = config.ranks_per_node.value_or(1);
+  std::set<int> first_pools;  // those of the ranks on the node of rank 0
+  for (std::size_t rank = 0; rank < site.pool_of_rank.size(); ++rank) {
+    if (site.node_of_rank[rank] == site.node_of_rank[0])
+      first_pools.insert(site.pool_of_rank[rank]);
+  }
+  const bool shares = site.device == "host" || site.memory_free.size() < site.pool_of_rank.size();
+  const int node_pools = shares ? static_cast<int>(first_pools.size()) : node_ranks;
   site.ranks = std::max(site.ranks, planned);
   site.node_of_rank.resize(static_cast<std::size_t>(site.ranks), site.node_of_rank.back());
   if (config.ranks_per_node) {
@@ -112,12 +122,16 @@ Site planned_site(Site site, const settings::RunConfig& config) {
       site.node_of_rank[static_cast<std::size_t>(rank)] = rank / *config.ranks_per_node;
     }
   }
+  site.pool_of_rank.clear();
+  for (int rank = 0; rank < site.ranks; ++rank) {
+    site.pool_of_rank.push_back(rank / node_ranks * node_pools + rank % node_ranks % node_pools);
+  }
   std::optional<units::Bytes> least;
   for (const auto& bytes : site.memory_free) {
     if (bytes && (!least || *bytes < *least)) least = bytes;
   }
-  const auto nodes = static_cast<std::size_t>(site.node_of_rank.back()) + 1;
-  site.memory_free.assign(nodes, least);
+  const auto pools = static_cast<std::size_t>(std::ranges::max(site.pool_of_rank)) + 1;
+  site.memory_free.assign(pools, least);
   site.memory_of = MemoryOf::this_machine;
   return site;
 }

@@ -32,11 +32,13 @@ struct Site {
   std::vector<int> node_of_rank{0};
   std::vector<program::Precision> precisions;  ///< types that the executor computes in
   std::string device;                          ///< "host" or "cuda"
-  /// For each node, the free bytes of the memory that `memory_pool` names: the node's own memory,
-  /// or a GPU's. It is the least amount that ranks of the node report; absent if one of them does
-  /// not know it. If the vector is empty, no free memory is known, and points are not checked.
+  /// For each rank, the number of the memory pool that it uses: its node's memory on the host, else
+  /// that of its GPU. Ranks that share a GPU use the same pool.
+  std::vector<int> pool_of_rank{0};
+  /// For each pool, its free bytes. It is the least amount that ranks of the pool report; absent if
+  /// one of them does not know it. If the vector is empty, no free memory is known, and points are
+  /// not checked.
   std::vector<std::optional<units::Bytes>> memory_free;
-  executor::MemoryPool memory_pool = executor::MemoryPool::node;
   MemoryOf memory_of = MemoryOf::these_nodes;
   /// The FLOP/s that the slowest GPU is expected to reach in bf16 or f16; 0 if there is no GPU.
   double half_precision_rate = 0;
@@ -67,8 +69,9 @@ struct Site {
 /// Returns the site for which the plan of `config` is made. It is `site` itself, unless the plan
 /// needs more ranks than were started, or --ranks-per-node is given. In these two cases the result
 /// has all ranks that the plan needs. The option --ranks-per-node says how many of them share a
-/// node; without it, this is unknown. All its nodes are assumed to have as much memory as the
-/// started node that has least.
+/// node; without it, this is unknown, and each rank is assumed to have memory of its own. If ranks
+/// share GPUs, each node is assumed to have as many as the node of rank 0. All memory pools are
+/// assumed to have as much memory as the started one that has least.
 [[nodiscard]] Site planned_site(Site site, const settings::RunConfig& config);
 
 /// Returns the FLOP/s that a GPU is expected to reach in bf16 or f16: about half of the peak for
