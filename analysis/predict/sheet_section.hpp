@@ -71,11 +71,9 @@ class SheetSection {
     return node == nullptr ? "" : checked_text(*node, key, meaning);
   }
 
-  /// Reads an array of strings; returns an empty one if the key is absent.
+  /// Reads an array of at least one string.
   [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::string_view meaning) {
-    const toml::node* const node = find(key, meaning, false);
-    if (node == nullptr) return {};
-    const auto* const array = node->as_array();
+    const auto* const array = required(key, meaning).as_array();
     if (array == nullptr || array->empty()) {
       refuse(key, fmt::format("must be a list of strings ({})", meaning));
     }
@@ -89,59 +87,41 @@ class SheetSection {
   }
 
   /// Reads the share of a peak that is reached: one number for all sizes, or [[size, share], ...]
-  /// in ascending order of size. Returns an empty list if the key is absent.
+  /// in ascending order of size.
   [[nodiscard]] std::vector<simulate::ReachedShare> shares(std::string_view key,
                                                            std::string_view meaning) {
-    const toml::node* const node = find(key, meaning, false);
-    if (node == nullptr) return {};
-    const SheetRange share{.least = 1e-6, .most = 1, .meaning = meaning};
-    const SheetRange size{.least = 1, .most = 1e18, .meaning = "size"};
-    const auto* const list = node->as_array();
-    if (list == nullptr) return {{.size = 1, .share = checked(*node, key, share)}};
-    std::vector<simulate::ReachedShare> result;
-    for (const toml::node& item : *list) {
-      const auto* const pair = item.as_array();
-      if (pair == nullptr || pair->size() != 2) {
-        refuse(key, fmt::format("must be a share, or a list of [size, share] ({})", meaning));
-      }
-      result.push_back(
-          {.size = checked((*pair)[0], key, size), .share = checked((*pair)[1], key, share)});
-      if (result.size() > 1 && result[result.size() - 2].size >= result.back().size) {
-        refuse(key, fmt::format("has sizes that do not ascend, {:g} after {:g}", result.back().size,
-                                result[result.size() - 2].size));
-      }
-    }
-    if (result.empty()) refuse(key, "is empty");
-    return result;
+    return checked_shares(required(key, meaning), key, meaning);
   }
 
+  /// Does the same as shares(), but returns an empty list if the key is absent.
+  [[nodiscard]] std::vector<simulate::ReachedShare> shares_or_none(std::string_view key,
+                                                                   std::string_view meaning) {
+    const toml::node* const node = find(key, meaning, false);
+    if (node == nullptr) return {};
+    return checked_shares(*node, key, meaning);
+  }
+
+  /// Opens a table; returns nullopt if the key is absent.
   [[nodiscard]] std::optional<SheetSection> section(std::string_view key) {
     const toml::node* const node = find(key, "a table", false);
     if (node == nullptr) return std::nullopt;
-    const auto* const table = node->as_table();
-    if (table == nullptr) refuse(key, "must be a table");
-    return SheetSection{*table, origin_, full(key), asked_};
+    return checked_section(*node, key);
   }
 
   [[nodiscard]] SheetSection required_section(std::string_view key, std::string_view meaning) {
-    auto result = section(key);
-    if (!result) refuse_missing(key, meaning);
-    return *std::move(result);
+    return checked_section(required(key, meaning), key);
   }
 
-  /// Reads an array of tables; returns an empty one if the key is absent.
+  /// Opens an array of tables; returns an empty one if the key is absent.
   [[nodiscard]] std::vector<SheetSection> sections(std::string_view key) {
     const toml::node* const node = find(key, "a list of tables", false);
     if (node == nullptr) return {};
-    const auto* const array = node->as_array();
-    if (array == nullptr || !array->is_array_of_tables()) {
-      refuse(key, "must be a list of tables");
-    }
-    std::vector<SheetSection> result;
-    for (const toml::node& item : *array) {
-      result.emplace_back(*item.as_table(), origin_, full(key), asked_);
-    }
-    return result;
+    return checked_sections(*node, key);
+  }
+
+  [[nodiscard]] std::vector<SheetSection> required_sections(std::string_view key,
+                                                            std::string_view meaning) {
+    return checked_sections(required(key, meaning), key);
   }
 
   [[nodiscard]] std::vector<std::string> keys() const {
@@ -212,6 +192,49 @@ class SheetSection {
       refuse(key, fmt::format("must be plain text of 1 to {} characters ({})", longest, meaning));
     }
     return value->get();
+  }
+
+  [[nodiscard]] std::vector<simulate::ReachedShare> checked_shares(const toml::node& node,
+                                                                   std::string_view key,
+                                                                   std::string_view meaning) const {
+    const SheetRange share{.least = 1e-6, .most = 1, .meaning = meaning};
+    const SheetRange size{.least = 1, .most = 1e18, .meaning = "size"};
+    const auto* const list = node.as_array();
+    if (list == nullptr) return {{.size = 1, .share = checked(node, key, share)}};
+    std::vector<simulate::ReachedShare> result;
+    for (const toml::node& item : *list) {
+      const auto* const pair = item.as_array();
+      if (pair == nullptr || pair->size() != 2) {
+        refuse(key, fmt::format("must be a share, or a list of [size, share] ({})", meaning));
+      }
+      result.push_back(
+          {.size = checked((*pair)[0], key, size), .share = checked((*pair)[1], key, share)});
+      if (result.size() > 1 && result[result.size() - 2].size >= result.back().size) {
+        refuse(key, fmt::format("has sizes that do not ascend, {:g} after {:g}", result.back().size,
+                                result[result.size() - 2].size));
+      }
+    }
+    if (result.empty()) refuse(key, "is empty");
+    return result;
+  }
+
+  [[nodiscard]] SheetSection checked_section(const toml::node& node, std::string_view key) const {
+    const auto* const table = node.as_table();
+    if (table == nullptr) refuse(key, "must be a table");
+    return SheetSection{*table, origin_, full(key), asked_};
+  }
+
+  [[nodiscard]] std::vector<SheetSection> checked_sections(const toml::node& node,
+                                                           std::string_view key) const {
+    const auto* const array = node.as_array();
+    if (array == nullptr || !array->is_array_of_tables()) {
+      refuse(key, "must be a list of tables");
+    }
+    std::vector<SheetSection> result;
+    for (const toml::node& item : *array) {
+      result.emplace_back(*item.as_table(), origin_, full(key), asked_);
+    }
+    return result;
   }
 
   [[nodiscard]] int whole(double value, std::string_view key, const SheetRange& range) const {

@@ -61,12 +61,11 @@ simulate::Processor read_processor(SheetSection& section) {
   for (SheetSection& entry : section.sections("attention")) {
     result.attention.push_back(entry.read(read_attention));
   }
-  for (SheetSection& entry : section.sections("matrix")) {
+  for (SheetSection& entry : section.required_sections("matrix", "rates of GEMMs by type")) {
     const std::vector<std::string> types = entry.texts("types", "element types, like [\"bf16\"]");
     const double flops = entry.number("peak", peak);
-    const auto reached = entry.shares("reached", "share of the peak by FLOP of one GEMM");
+    const auto reached = entry.shares_or_none("reached", "share of the peak by FLOP of one GEMM");
     entry.refuse_unknown();
-    if (types.empty()) entry.refuse("types", "is missing (element types, like [\"bf16\"])");
     for (const std::string& type : types) {
       result.matrix.push_back(
           {.type = matrix_types.at(choice(entry, "types", type, type_names)),
@@ -75,7 +74,6 @@ simulate::Processor read_processor(SheetSection& section) {
            .reached = reached});
     }
   }
-  if (result.matrix.empty()) section.refuse("matrix", "is missing (rates of GEMMs by type)");
   return result;
 }
 
@@ -83,7 +81,7 @@ simulate::DeviceMemory read_memory(SheetSection& section) {
   simulate::DeviceMemory result;
   result.capacity = section.number("capacity", capacity);
   result.bandwidth = section.number("bandwidth", memory_bandwidth);
-  result.reached = section.shares("reached", "share of the bandwidth by bytes of one op");
+  result.reached = section.shares_or_none("reached", "share of the bandwidth by bytes of one op");
   return result;
 }
 
@@ -116,12 +114,10 @@ simulate::Protocol read_protocol(SheetSection& section) {
 }
 
 simulate::SwitchReduction read_reduction(SheetSection& section, std::string_view reached) {
-  simulate::SwitchReduction result{.reached = section.shares("reached", reached),
-                                   .latency = section.number("latency", seconds),
-                                   .across_latency = section.number("across_latency", seconds),
-                                   .most_nodes = section.count_or_0("most_nodes", nodes)};
-  if (result.reached.empty()) section.refuse("reached", "is missing");
-  return result;
+  return {.reached = section.shares("reached", reached),
+          .latency = section.number("latency", seconds),
+          .across_latency = section.number("across_latency", seconds),
+          .most_nodes = section.count_or_0("most_nodes", nodes)};
 }
 
 simulate::SwitchReduction read_multicast(SheetSection& section) {
@@ -161,7 +157,6 @@ simulate::Network read_network(SheetSection& section) {
     result.algorithms.push_back(static_cast<simulate::Algorithm>(
         choice(section, "algorithms", name, simulate::algorithm_names)));
   }
-  if (result.algorithms.empty()) section.refuse("algorithms", "is missing (those of its library)");
   for (const auto& [algorithm, rate] :
        {std::pair{simulate::Algorithm::multicast, &result.multicast},
         {simulate::Algorithm::collnet, &result.collnet}}) {

@@ -13,9 +13,7 @@ namespace isoscale::analysis::predict {
 /// A key that the parser of data sheets or software profiles reads.
 struct SheetKey {
   std::string key, meaning;
-  /// True for a number or a text that must be present whenever its table is. False for tables and
-  /// lists, even for those that must be present.
-  bool needed = false;
+  bool needed = false;  ///< it must be present whenever its table is
 };
 
 /// Returns all keys of a data sheet that the parser reads, in alphabetical order.

@@ -492,12 +492,16 @@ TEST(SystemFile, ListsTheKeysThatItReads) {
     EXPECT_NE(found, keys.end()) << key;
     return found != keys.end() && found->needed;
   };
-  for (const char* const key : {"memory.capacity", "network.multicast.latency",
-                                "network.collnet.across_latency", "processor.attention.kernel"}) {
+  for (const char* const key :
+       {"memory.capacity", "network.multicast.latency", "network.collnet.across_latency",
+        "processor.attention.kernel", "processor", "memory", "network", "network.inside",
+        "network.across", "network.algorithms", "processor.matrix", "processor.matrix.types",
+        "network.multicast.reached", "network.collnet.reached"}) {
     EXPECT_TRUE(needed(key)) << key;
   }
-  for (const char* const key :
-       {"network.collnet", "processor.units", "noise.launch", "overlap", "software"}) {
+  for (const char* const key : {"network.collnet", "processor.units", "noise.launch", "overlap",
+                                "software", "memory.reached", "processor.matrix.reached",
+                                "processor.attention", "network.tier", "network.protocol"}) {
     EXPECT_FALSE(needed(key)) << key;
   }
 }
