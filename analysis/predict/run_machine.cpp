@@ -258,19 +258,12 @@ int number_in(const results::PointData& point, const std::string& key) {
 }
 
 workloads::Model model_of(const results::PointData& point) {
-  const auto number = [&](const char* key) { return number_in(point, key); };
   const auto gated = point.model_shape.find("gated_mlp");
-  return {.name = point.model,
-          .source = "the run file",
-          .hidden = number("hidden"),
-          .ffn = number("ffn"),
-          .heads = number("heads"),
-          .kv_heads = number("kv_heads"),
-          .head_size = number("head_size"),
-          .gated_mlp = gated != point.model_shape.end() && gated->second == "yes",
-          .layers = number("layers"),
-          .sequence = number("sequence"),
-          .vocabulary = number("vocabulary")};
+  workloads::Model model{.name = point.model,
+                         .source = "the run file",
+                         .gated_mlp = gated != point.model_shape.end() && gated->second == "yes"};
+  for (const auto& [key, size] : workloads::model_sizes()) model.*size = number_in(point, key);
+  return model;
 }
 
 }  // namespace

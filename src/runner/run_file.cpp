@@ -38,15 +38,9 @@ std::string random_id() {
 }
 
 std::map<std::string, std::string> shape_of(const workloads::Model& model) {
-  return {{"hidden", std::to_string(model.hidden)},
-          {"ffn", std::to_string(model.ffn)},
-          {"heads", std::to_string(model.heads)},
-          {"kv_heads", std::to_string(model.kv_heads)},
-          {"head_size", std::to_string(model.head_size)},
-          {"layers", std::to_string(model.layers)},
-          {"sequence", std::to_string(model.sequence)},
-          {"vocabulary", std::to_string(model.vocabulary)},
-          {"gated_mlp", model.gated_mlp ? "yes" : "no"}};
+  std::map<std::string, std::string> shape{{"gated_mlp", model.gated_mlp ? "yes" : "no"}};
+  for (const auto& [key, size] : workloads::model_sizes()) shape[key] = std::to_string(model.*size);
+  return shape;
 }
 
 /// Returns a path in the fallback directory that does not exist yet: `name`, with a number added if

@@ -104,16 +104,8 @@ inline results::PointData known_point(const KnownMachine& machine, int index, in
   point.nodes = dp;
   point.scaling = "weak";
   point.options = workloads::all_options(workload.options, request.options);
-  const workloads::Model& model = request.model;
-  for (const auto& [name, number] : {std::pair{"hidden", model.hidden},
-                                     {"ffn", model.ffn},
-                                     {"heads", model.heads},
-                                     {"kv_heads", model.kv_heads},
-                                     {"head_size", model.head_size},
-                                     {"layers", model.layers},
-                                     {"sequence", model.sequence},
-                                     {"vocabulary", model.vocabulary}}) {
-    point.model_shape[name] = std::to_string(number);
+  for (const auto& [key, size] : workloads::model_sizes()) {
+    point.model_shape[key] = std::to_string(request.model.*size);
   }
   point.model_shape["gated_mlp"] = "no";
   point.seed = request.seed;

@@ -82,6 +82,21 @@ TEST(Models, CountParametersExactly) {
   EXPECT_LT(parameter_count(tiny), 2e6);
 }
 
+/// Run files have the sizes by these keys, and old ones are read by them.
+TEST(Models, HaveTheSizesThatRunFilesKeep) {
+  const Model model = parse_model(valid, "valid");
+  std::map<std::string, int> sizes;
+  for (const auto& [key, size] : model_sizes()) sizes.emplace(key, model.*size);
+  EXPECT_EQ(sizes, (std::map<std::string, int>{{"hidden", 8},
+                                               {"ffn", 32},
+                                               {"heads", 4},
+                                               {"kv_heads", 2},
+                                               {"head_size", 3},
+                                               {"layers", 2},
+                                               {"sequence", 5},
+                                               {"vocabulary", 10}}));
+}
+
 TEST(Models, WriteWhatTheyRead) {
   for (const std::string& name : model_names()) {
     const Model model = load_model(name);

@@ -26,7 +26,7 @@ struct Field {
   std::variant<std::string Model::*, int Model::*, bool Model::*, double Model::*> member;
   std::string_view meaning;
   std::string_view fallback;  ///< "" = the key is mandatory
-  int least = 1;              ///< smallest valid value, if it is a whole number
+  int least = 1;  ///< smallest valid value, if it is a whole number; at least 1 for a size
 };
 
 constexpr int usual_vocabulary = 50304;
@@ -200,6 +200,15 @@ std::vector<ModelKey> model_keys() {
     keys.push_back({.key = field.key, .meaning = field.meaning, .fallback = field.fallback});
   }
   return keys;
+}
+
+std::vector<std::pair<std::string, int Model::*>> model_sizes() {
+  std::vector<std::pair<std::string, int Model::*>> sizes;
+  for (const Field& field : fields) {
+    const auto* const member = std::get_if<int Model::*>(&field.member);
+    if (member != nullptr && field.least > 0) sizes.emplace_back(field.key, *member);
+  }
+  return sizes;
 }
 
 Model read_model(const toml::table& table, std::string_view origin) {

@@ -65,6 +65,8 @@ struct ModelKey {
   std::string_view fallback;  ///< value if the file has none; "" = the key is mandatory
 };
 [[nodiscard]] std::vector<ModelKey> model_keys();
+/// Returns the sizes that programs depend on, with their keys in model files and in run files.
+[[nodiscard]] std::vector<std::pair<std::string, int Model::*>> model_sizes();
 
 /// Returns the number of weights of the published model, with its embeddings, positions, norms and
 /// biases. A model with a plain MLP is counted like GPT (biases; two vectors per norm), and one
