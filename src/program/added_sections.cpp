@@ -183,11 +183,12 @@ bool is_kept(const Op& op) { return !communicates(kind_of(op.payload)); }
 
 bool has_checksum(const Buffer& buffer) { return buffer.space != Space::pageable; }
 
-CheckedSection add_checked_step(ProgramSet& set, std::optional<int> flipping) {
-  if (flipping) separate(set, *flipping);
+CheckedSection add_checked_step(ProgramSet& set, std::span<const int> flipping) {
+  for (const int rank : flipping) separate(set, rank);
   CheckedSection result;
   for (RankProgram& program : set.programs) {
-    const bool flips = flipping && &program == &set.of(*flipping);
+    const bool flips =
+        std::ranges::any_of(flipping, [&](int rank) { return &program == &set.of(rank); });
     Summing summing{program, flips};
     Program section = checked(program, summing);
     result.sums.push_back(summing.finish(program));

@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "program/operands.hpp"
@@ -36,11 +36,9 @@ struct CheckedSection {
 
 /// Appends a copy of the step that takes the checksums of each output right after its op, before
 /// any other op may overwrite it. Outputs in buffers of which no checksum can be taken are left
-/// out. If `flipping` names a rank, that rank gets a program of its own in which bits can be
-/// flipped. The buffer Sums::flips of that program must be written before the section is run; zeros
-/// flip nothing.
-[[nodiscard]] CheckedSection add_checked_step(ProgramSet& set,
-                                              std::optional<int> flipping = std::nullopt);
+/// out. Each rank in `flipping` gets a program of its own in which bits can be flipped. The buffer
+/// Sums::flips of that program must be written before the section is run; zeros flip nothing.
+[[nodiscard]] CheckedSection add_checked_step(ProgramSet& set, std::span<const int> flipping = {});
 
 /// Appends a section that takes the checksums of each buffer of weights for which has_checksum() is
 /// true. A buffer of more than 2^30 elements has several checksums.

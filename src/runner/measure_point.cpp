@@ -198,9 +198,9 @@ class PointRun {
 
   /// Adds to the programs the sections that check the results of steps.
   void add_checks() {
-    std::optional<int> flipping;
+    std::vector<int> flipping;
     if (context_.config.soak && point_.in_point()) {
-      flipping = plan::flipping_rank(context_.config.injections, point_.planned.world_ranks);
+      flipping = plan::flipping_ranks(context_.config.injections, point_.planned.world_ranks);
     }
     check_.emplace(set_, flipping);
     if (context_.config.soak) soak_.emplace(set_, *check_, request_.seed);

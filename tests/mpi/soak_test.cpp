@@ -28,7 +28,7 @@ std::uint64_t wanted_flips() {
 /// A point of small steps, played once, whose replays are compared.
 struct Soaked {
   Soaked(const char* workload, const mesh::Shape& mesh, comm::Communicator on,
-         std::optional<int> flipping = std::nullopt, std::uint64_t seed = 1)
+         const std::vector<int>& flipping = {}, std::uint64_t seed = 1)
       : set(small_request_on(workload, mesh).second), point(std::move(on)) {
     check.emplace(set, flipping);
     soak.emplace(set, *check, seed);
@@ -65,7 +65,7 @@ TEST(Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
     for (const int flipping : {0, world.size() - 1}) {
       SCOPED_TRACE(testing::Message() << workload << " " << flipping);
       const SoakResult result =
-          Soaked{workload, mesh, comm::Communicator::world(), flipping, 17 + flipped}.run(
+          Soaked{workload, mesh, comm::Communicator::world(), {flipping}, 17 + flipped}.run(
               {.time = hour, .replays = 2 * each});
       ASSERT_EQ(result.replays, 2 * each);
       ASSERT_EQ(result.differing.size(), each);
@@ -82,6 +82,19 @@ TEST(Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
     testing::Test::RecordProperty("flipped", std::to_string(flipped));
     std::printf("%lu of %lu flipped bits found, none in %lu clean replays\n", flipped, flipped,
                 clean);
+  }
+}
+
+/// Ranks with the same program draw the same bits, so that their results differ at the same op.
+TEST(Soak, FindsTheBitsThatAreFlippedOnTwoRanks) {
+  const auto world = comm::Communicator::world();
+  const int last = world.size() - 1;
+  const SoakResult result =
+      Soaked{"dp", {.dp = world.size()}, comm::Communicator::world(), {0, last}, 7}.run(
+          {.time = hour, .replays = 8});
+  ASSERT_EQ(result.differing.size(), 4U);
+  for (const measure::Differing& at : result.differing) {
+    EXPECT_THAT(at.ranks, ElementsAre(0, last)) << at.sentence;
   }
 }
 
@@ -113,7 +126,7 @@ TEST(Soak, NamesTheRankInTheWorld) {
   const auto world = comm::Communicator::world();
   const mesh::Shape mesh{.dp = world.size()};
   const SoakResult result =
-      Soaked{"dp", mesh, world.split(0, -world.rank()), 0, 7}.run({.time = hour, .replays = 2});
+      Soaked{"dp", mesh, world.split(0, -world.rank()), {0}, 7}.run({.time = hour, .replays = 2});
   ASSERT_EQ(result.differing.size(), 1U);
   EXPECT_THAT(result.differing[0].ranks, ElementsAre(0));
   EXPECT_THAT(result.differing[0].sentence,

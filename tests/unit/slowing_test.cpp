@@ -242,6 +242,12 @@ TEST(Faults, RanksOfTheLaunchBecomeRanksOfThePoint) {
   EXPECT_TRUE(faults_of("slow-rank=9:3,slow-link=8-9:2,jitter=5%", {8, 9}, 9).any());
 }
 
+TEST(Faults, BitsAreFlippedOnEachRankOfThePointThatIsNamed) {
+  EXPECT_THAT(runner::plan::flipping_ranks(settings::parse_injections("flip=8,flip=9,flip=4"),
+                                           std::vector{4, 6, 8}),
+              ElementsAre(2, 0));
+}
+
 TEST(Faults, RankBeyondTheLaunchIsRefused) {
   const auto injections = settings::parse_injections("slow-link=1-4:2");
   EXPECT_NO_THROW(runner::plan::require_ranks(injections, 5));

@@ -319,7 +319,7 @@ class ReplayComparison {
 
 }  // namespace
 
-StepCheck::StepCheck(program::ProgramSet& set, std::optional<int> flipping) : set_(set) {
+StepCheck::StepCheck(program::ProgramSet& set, std::span<const int> flipping) : set_(set) {
   shared_axes_ = all_shared_axes(set);
   checked_ = program::add_checked_step(set, flipping);
   weights_ = program::add_weight_check(set);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,9 @@ struct Sum {
 class StepCheck {
  public:
   /// Adds the sections that the check plays to the programs. The programs must not have been
-  /// prepared yet, and must outlive the check. `flipping` is the rank of the point on which play()
-  /// may flip bits, if there is such a rank.
-  explicit StepCheck(program::ProgramSet& set, std::optional<int> flipping = std::nullopt);
+  /// prepared yet, and must outlive the check. `flipping` has the ranks of the point on which
+  /// play() may flip bits.
+  explicit StepCheck(program::ProgramSet& set, std::span<const int> flipping = {});
 
   /// Collective over the point: plays a step that takes a checksum of each op's result. For each
   /// collective that gives all its members the same result, checks that they hold the same bits.
@@ -52,8 +53,8 @@ class StepCheck {
     std::size_t checksum = 0;  ///< index of the checksum in the step
     std::uint64_t element = 0, mask = 0;
   };
-  /// Plays the step with its checksums and returns them. `flip` takes effect only on the rank that
-  /// was given to the constructor.
+  /// Plays the step with its checksums and returns them. `flip` takes effect only on the ranks that
+  /// were given to the constructor.
   [[nodiscard]] std::vector<Sum> play(executor::Session& session, int rank,
                                       const std::optional<Flip>& flip = std::nullopt) const;
 
@@ -105,8 +106,8 @@ struct SoakEnd {
 class Soak {
  public:
   /// Adds the sections that the soak plays to the programs, which must not have been prepared yet.
-  /// The programs and `check` must outlive the soak. If `check` was given a rank on which bits may
-  /// be flipped, every second replay flips a random bit there, in the result of some op.
+  /// The programs and `check` must outlive the soak. On each rank that was given to `check`, every
+  /// second replay flips a random bit in the result of some op.
   Soak(program::ProgramSet& set, const StepCheck& check, std::uint64_t seed);
 
   /// Collective over the point: replays the step until `end`, and returns a result that is the same

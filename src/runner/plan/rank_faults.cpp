@@ -118,14 +118,15 @@ program::Faults faults_of(std::span<const settings::Injection> injections,
   return faults;
 }
 
-std::optional<int> flipping_rank(std::span<const settings::Injection> injections,
-                                 std::span<const int> world_ranks) {
+std::vector<int> flipping_ranks(std::span<const settings::Injection> injections,
+                                std::span<const int> world_ranks) {
+  std::vector<int> ranks;
   for (const settings::Injection& injection : injections) {
     const auto* const flipped = std::get_if<settings::FlippedBits>(&injection.what);
     if (flipped == nullptr) continue;
-    if (const auto rank = place_of(world_ranks, flipped->rank)) return rank;
+    if (const auto rank = place_of(world_ranks, flipped->rank)) ranks.push_back(*rank);
   }
-  return std::nullopt;
+  return ranks;
 }
 
 std::optional<comm::ClockFault> clock_fault_of(std::span<const settings::Injection> injections,

@@ -40,11 +40,10 @@ void require_ranks(std::span<const settings::Injection> injections, int ranks);
                                         std::span<const int> world_ranks, int world_rank,
                                         std::uint64_t seed);
 
-/// Returns the rank of the point on which bits are to be flipped during the soak (replays of one
-/// step); absent if there is none. If injections name several ranks of the point, the first of them
-/// counts.
-[[nodiscard]] std::optional<int> flipping_rank(std::span<const settings::Injection> injections,
-                                               std::span<const int> world_ranks);
+/// Returns the ranks of the point on which bits are to be flipped during the soak (replays of one
+/// step).
+[[nodiscard]] std::vector<int> flipping_ranks(std::span<const settings::Injection> injections,
+                                              std::span<const int> world_ranks);
 
 /// Returns the clock error that is injected on a rank of the launch; absent if there is none.
 [[nodiscard]] std::optional<comm::ClockFault> clock_fault_of(
