@@ -41,8 +41,8 @@ std::optional<HandOverTimes> hand_over_times(const results::PointData& point,
       const program::Outline& outline = point.outline.of(static_cast<int>(rank));
       for (const timeline::Span& span : step.traces[rank]->spans) {
         if (!receives_from_a_stage(outline, outline.ops[span.op])) continue;
-        const units::Nanoseconds busy = span.end - span.start - step.waits[rank][span.op];
-        seconds.push_back(static_cast<double>(busy.value()) * 1e-9);
+        const units::Nanoseconds busy = transfer_time(span, step.waits[rank][span.op]);
+        seconds.push_back(units::to_seconds(busy).value());
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/breakdown/breakdown.hpp"
+#include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis_test.hpp"
 
@@ -128,6 +129,19 @@ TEST(Breakdown, DividesTheStepOfEachRank) {
        {{.compute = 40, .step = 40, .hidden = 20, .moving = 20},
         {.compute = 10, .transfer = 20, .bubble = 5, .gap = 5, .step = 40}}},
   });
+}
+
+TEST(PipelineReport, HasNoNegativeTimeOfAMessageThatEndsBeforeItsPartnerBegins) {
+  // Stage 1 has received from 0 to 12 what stage 0 begins to send at 20. The gradient moves for 2.
+  const results::PointData point =
+      point_of({.pp = 2}, two_stages(),
+               {{trace(0, {0, 72}, {{0, 10}, {20, 22}, {22, 52}, {52, 72}}),
+                 trace(1, {0, 52}, {{0, 12}, {12, 22}, {30, 50}, {50, 52}})}});
+  const auto report = breakdown::pipeline_report(point, breakdown::traced_steps(point));
+  ASSERT_TRUE(report && report->hand_over);
+  EXPECT_EQ(report->hand_over->messages, 2U);
+  EXPECT_NEAR(report->hand_over->median, 1e-9, 1e-18);
+  EXPECT_EQ(report->hand_over->p90, 0);
 }
 
 TEST(Breakdown, CountsNoHiddenTransferWhileAPostedMessageWaits) {
