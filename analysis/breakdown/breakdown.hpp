@@ -93,9 +93,9 @@ struct BreakdownResult {
 };
 
 /// Divides the traced steps of a point into these categories:
-///   compute: a compute op, or advice on managed memory, runs.
-///   copies: a Copy op runs, and no compute op.
-///   transfer, wait, bubble: a communication op of this rank runs, and no compute or Copy op. The
+///   compute: a compute op runs.
+///   copies: a Copy op, or advice on managed memory, runs, and no compute op.
+///   transfer, wait, bubble: a communication op of this rank runs, and neither of the above. The
 ///     time until the op's last member or partner has arrived is wait, the rest transfer. In
 ///     exchanges between pipeline stages, the time until the last partner has arrived is divided
 ///     further. For each rank, the bubble is the smaller of this time and the idle time when this

@@ -32,7 +32,7 @@ using Lane = std::vector<Segment>;
 
 Claim claim_of(OpKind kind) {
   if (program::communicates(kind)) return Claim::transfer;
-  return kind == OpKind::copy ? Claim::copies : Claim::compute;
+  return program::computes(kind) ? Claim::compute : Claim::copies;
 }
 
 /// The lanes of a step: one for each stream that has ops, and one for spans that cannot have run.
@@ -291,7 +291,7 @@ void PlaceSums::add(const program::Outline& outline, std::span<const std::uint32
       continue;
     }
     // Most ops do not communicate. For speed, only the categories that they can have are added.
-    const auto busy = at.kind == OpKind::copy ? &Breakdown::copies : &Breakdown::compute;
+    const auto busy = program::computes(at.kind) ? &Breakdown::compute : &Breakdown::copies;
     const double own = seconds(shares[op].own), gap = seconds(shares[op].gap);
     for (Breakdown* const sum : {&phase, &layer}) {
       sum->*busy += own;

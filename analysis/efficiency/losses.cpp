@@ -66,7 +66,7 @@ struct ComputeSums {
 };
 
 void add(const program::OutlineOp& op, units::Nanoseconds time, ComputeSums& sums) {
-  if (program::communicates(op.kind) || op.kind == OpKind::copy) return;
+  if (!program::computes(op.kind)) return;
   (op.kind == OpKind::gemm ? sums.gemm : sums.other) += units::to_seconds(time).value();
 }
 

@@ -140,6 +140,17 @@ TEST(StepCosts, CallWhatOpsTakeNowAndThenNoise) {
   EXPECT_NEAR(costs({40, 70}).noise.value(), 0, tolerance);
 }
 
+TEST(StepCosts, CountAdviceOnMemoryAsCopies) {
+  results::PointData point = alike({}, Script{}.compute().op(program::OpKind::advise));
+  for (const int end : {60, 60, 90}) add_step(point, step({0, end}, {{{0, 40}, {40, end}}}));
+  const efficiency::StepCosts costs = costs_of(point);
+  EXPECT_NEAR(costs.copies, 30 * ns, tolerance);
+  EXPECT_NEAR(costs.other_compute, 0, tolerance);
+  EXPECT_NEAR(costs.noise.value(), 0, tolerance);
+  const breakdown::BreakdownResult parts = breakdown::breakdown(point);
+  EXPECT_NEAR(parts.by_phase.begin()->second.copies, 30 * ns, tolerance);
+}
+
 TEST(StepCosts, DoNotDivideTheWaitingOfOneTracedStepAndAreAbsentWithoutAny) {
   results::PointData point = four_ranks({50, 50, 70, 50});
   point.traces.resize(1);

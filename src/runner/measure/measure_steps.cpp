@@ -14,8 +14,7 @@ namespace {
 units::Nanoseconds& sum_for(program::OpKind kind, StepSums& sums) {
   if (kind == program::OpKind::gemm) return sums.gemm;
   if (program::communicates(kind)) return sums.communication;
-  if (kind == program::OpKind::copy || kind == program::OpKind::advise) return sums.copies;
-  return sums.other_compute;
+  return program::computes(kind) ? sums.other_compute : sums.copies;
 }
 
 // Each traced block adds the traces of its last steps to the record: at least this many, if the
