@@ -6,6 +6,8 @@
 #include <array>
 
 #include "calibration/calibration.hpp"
+#include "program/op.hpp"
+#include "simulate/measured_time.hpp"
 
 namespace isoscale::analysis::microbench {
 namespace {
@@ -100,9 +102,8 @@ const Datasheet* datasheet_of(const results::RankFacts& facts) {
 
 std::optional<double> bus_factor(std::string_view op, double members) {
   if (!(members >= 1) || op == "barrier" || !calibration::is_collective(op)) return std::nullopt;
-  if (op == "all_reduce") return 2 * (members - 1) / members;
-  if (op == "broadcast" || op == "reduce" || op == "sendrecv") return 1;
-  return (members - 1) / members;
+  const auto kind = program::op_kind_of(op).value_or(program::OpKind::exchange);  // "sendrecv"
+  return simulate::wire_factor(kind, members);
 }
 
 bool has_rates(const RowData& row) {

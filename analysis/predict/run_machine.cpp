@@ -73,11 +73,8 @@ std::vector<simulate::TimedGemm> gemms_of(const results::CalibrationData& calibr
 /// this kind.
 std::optional<OpKind> kind_of(std::string_view op) {
   if (op == "sendrecv" || op == "p2p") return OpKind::exchange;
-  for (std::size_t i = 0; i < program::op_kind_count; ++i) {
-    const auto kind = static_cast<OpKind>(i);
-    if (program::name(kind) == op && program::communicates(kind)) return kind;
-  }
-  return std::nullopt;
+  const std::optional<OpKind> kind = program::op_kind_of(op);
+  return kind && program::communicates(*kind) ? kind : std::nullopt;
 }
 
 /// Returns the number of nodes of the group that a calibration curve measured. If it was not

@@ -272,13 +272,9 @@ inline std::size_t choice(const SheetSection& section, std::string_view key, std
 
 inline program::OpKind kind_of(const SheetSection& section, std::string_view key,
                                std::string_view text) {
-  std::vector<std::string_view> known;
-  for (std::size_t i = 0; i < program::op_kind_count; ++i) {
-    const auto kind = static_cast<program::OpKind>(i);
-    if (program::name(kind) == text) return kind;
-    known.push_back(program::name(kind));
-  }
-  section.refuse(key, fmt::format("names no kind of op{}", base::did_you_mean(text, known)));
+  if (const auto kind = program::op_kind_of(text)) return *kind;
+  section.refuse(
+      key, fmt::format("names no kind of op{}", base::did_you_mean(text, program::op_kind_names)));
 }
 
 /// Returns the keys in alphabetical order, each once.

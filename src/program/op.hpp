@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -410,6 +411,12 @@ inline constexpr std::array<std::string_view, 27> op_kind_names{"gemm",
 inline constexpr std::size_t op_kind_count = op_kind_names.size();
 [[nodiscard]] constexpr std::string_view name(OpKind kind) {
   return op_kind_names[static_cast<std::size_t>(kind)];
+}
+/// Returns the kind of op that has this name; absent if there is none.
+[[nodiscard]] constexpr std::optional<OpKind> op_kind_of(std::string_view name) {
+  const auto* const found = std::ranges::find(op_kind_names, name);
+  if (found == op_kind_names.end()) return std::nullopt;
+  return static_cast<OpKind>(found - op_kind_names.begin());
 }
 template <class... Ops>
 std::variant<const Ops*...> pointer_to_one_of(const std::variant<Ops...>& payload);
