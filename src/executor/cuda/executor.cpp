@@ -243,8 +243,8 @@ class CudaExecutor final : public Executor {
     const int timed = choices_.decide(problems, point);
     if (timed > 0 && point.rank() == 0) {
       base::warn(fmt::format(
-          "{} GEMM shapes are not in the file that --gemm-algorithms names: their algorithms were "
-          "chosen by timing",
+          "isoscale: warning: {} GEMM shapes are not in the file that --gemm-algorithms names: "
+          "their algorithms were chosen by timing",
           timed));
     }
 

@@ -177,7 +177,8 @@ Registrations::~Registrations() {
   try {
     close();
   } catch (const base::Error& error) {
-    base::warn(fmt::format("while registered memory was given back: {}", error.what()));
+    base::warn(
+        fmt::format("isoscale: warning: while registered memory was given back: {}", error.what()));
   }
 }
 

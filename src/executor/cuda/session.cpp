@@ -65,7 +65,7 @@ CudaSession::~CudaSession() {
       parts_.communicators->close();
     }
   } catch (const base::Error& error) {
-    base::warn(fmt::format("while a session was closed: {}", error.what()));
+    base::warn(fmt::format("isoscale: warning: while a session was closed: {}", error.what()));
   }
 }
 

@@ -56,7 +56,9 @@ double shortest(const program::OutlineOp& op) {
 }
 
 void warn_once(std::atomic_flag& said, const char* what, int status) {
-  if (!said.test_and_set()) base::warn(fmt::format("{} (code {})", what, status));
+  if (!said.test_and_set()) {
+    base::warn(fmt::format("isoscale: warning: {} (code {})", what, status));
+  }
 }
 
 std::uint32_t read(std::uint32_t& word) {
