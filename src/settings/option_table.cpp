@@ -153,7 +153,8 @@ const std::array rows{
               "rank counts; all: every one", Arity::list, Scope::run,
               [](In text, E&, R& r) {
                 r.rank_counts = text == "all" ? RankCounts::every : RankCounts::doubling;
-                r.ranks = text == "all" ? std::vector<int>{} : parse_rank_counts(text);
+                r.ranks =
+                    text == "all" ? std::vector<int>{} : parse_rank_counts(text, "'all', or ");
               },
               [](const E&, const R& r) {
                 if (!r.ranks.empty()) return fmt::format("[{}]", fmt::join(r.ranks, ", "));

@@ -102,15 +102,14 @@ std::vector<std::string> parse_names(std::string_view text) {
   return names;
 }
 
-std::vector<int> parse_rank_counts(std::string_view text) {
+std::vector<int> parse_rank_counts(std::string_view text, std::string_view others) {
   constexpr int most = 1 << 24;
   std::vector<int> counts;
   for (const std::string_view part : base::split(text, ',')) {
     const auto count = base::number_in<std::uint64_t>(part);
     if (!count || *count < 1 || *count > most) {
-      refuse_value(text,
-                   fmt::format("holds {}: write 'all', or whole numbers from 1 to {} such as 1,2,4",
-                               base::quoted(part), most));
+      refuse_value(text, fmt::format("holds {}: write {}whole numbers from 1 to {} such as 1,2,4",
+                                     base::quoted(part), others, most));
     }
     counts.push_back(static_cast<int>(*count));
   }

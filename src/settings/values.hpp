@@ -38,7 +38,9 @@ void require_sane(std::string_view text);
 /// Reads a comma-separated list of names without repetitions: "dp,tp".
 [[nodiscard]] std::vector<std::string> parse_names(std::string_view text);
 /// Reads a comma-separated list of rank counts without repetitions, "4,1,2", and returns it sorted.
-[[nodiscard]] std::vector<int> parse_rank_counts(std::string_view text);
+/// `others` begins the advice of the error, "'all', or ", where the option takes other texts, too.
+[[nodiscard]] std::vector<int> parse_rank_counts(std::string_view text,
+                                                 std::string_view others = "");
 /// Reads a share above 0% and below 100%.
 [[nodiscard]] double parse_share(std::string_view text);
 /// Reads a time above 0 and of at most 1000 hours.

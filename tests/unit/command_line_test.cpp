@@ -273,6 +273,8 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
        {"run --seed 18446744073709551616", {"to 18446744073709551615"}},
        {"run --ranks 1,2,", {"holds ''", "1,2,4"}},
        {"run --ranks 1,all", {"holds 'all'"}},
+       {"run --ranks every", {"'all', or"}},
+       {"predict h100-ndr --ranks all", {"holds 'all': write whole numbers"}},
        {"run --ranks 99999999999999999999", {"holds '99999999999999999999'"}},
        {"run --ranks '2 4'", {"holds '2 4'"}},
        {"run --workload tp --mesh dp=2,tp=2", {"does not use dp"}},
