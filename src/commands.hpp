@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -37,11 +38,14 @@ namespace isoscale {
 /// `isoscale predict`: prints a predicted curve, based on a run or on a data sheet.
 [[nodiscard]] base::ExitCode execute(const settings::PredictCommand& command);
 
-/// Writes the whole text to standard output and returns ExitCode::done. Throws base::Error if it
-/// cannot be written.
+/// Writes the whole text to standard output and returns ExitCode::done. Throws std::runtime_error
+/// if it cannot be written; the place in the source, which base::Error would add, tells a user
+/// nothing.
 inline base::ExitCode print(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0) throw base::Error("standard output cannot be written");
+  if (!written || std::fflush(stdout) != 0) {
+    throw std::runtime_error("standard output cannot be written");
+  }
   return base::ExitCode::done;
 }
 

@@ -30,8 +30,8 @@ bool print_or_warn(const std::string& text) {
   try {
     print(text);
     return true;
-  } catch (const base::Error& error) {
-    base::warn(error.what());
+  } catch (const std::exception& error) {
+    base::warn(fmt::format("isoscale: {}", error.what()));
     return false;
   }
 }
@@ -144,11 +144,18 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
 
 base::ExitCode execute(const settings::RunConfig& config, int argc, char** argv) {
   return under_mpi(argc, argv, config.timeout, [&](const auto& world, auto& supervisor) {
-    return runner::run(config, world,
-                       {.print = [](const std::string& text) { print_or_warn(text); },
-                        .show_file = show_file,
-                        .priced_machine = priced_machine,
-                        .supervisor = supervisor});
+    bool is_printed = true;
+    const auto show = [&](const std::string& text) {
+      is_printed = print_or_warn(text) && is_printed;
+    };
+    const base::ExitCode code = runner::run(config, world,
+                                            {.print = show,
+                                             .show_file = show_file,
+                                             .priced_machine = priced_machine,
+                                             .supervisor = supervisor});
+    // What a dry run does not print is lost; a run has its results on disk.
+    if (config.mode != settings::Mode::dry_run) return code;
+    return world.broadcast(is_printed) ? code : base::ExitCode::failed;
   });
 }
 

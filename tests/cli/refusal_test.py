@@ -5,6 +5,7 @@
 import concurrent.futures
 import os
 import re
+import subprocess
 
 import harness
 
@@ -98,6 +99,22 @@ class Usage(harness.Case):
         self.write("odd.toml",
                    "hidden = 32\nheads = 4\nlayers = 3\nsequence = 8\nvocabulary = 64\n")
         self.check(CASES_OF_TWO_RANKS, ranks=2)
+
+
+class Full(harness.Case):
+    """Standard output that takes nothing."""
+
+    def test_what_is_lost_is_told_in_one_line_and_by_the_exit_code(self):
+        self.sample()
+        for arguments in ("--help", "list models", "report run.h5", "check --device host",
+                          "run --dry-run --device host --workload dp --model tiny"):
+            with self.subTest(arguments=arguments), open("/dev/full", "wb") as full:
+                done = subprocess.run([self.program, *arguments.split()], cwd=self.dir,
+                                      env=harness.clean_environment(), stdout=full,
+                                      stderr=subprocess.PIPE, text=True, check=False,
+                                      timeout=60 * harness.PATIENCE)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (1, "isoscale: standard output cannot be written\n"))
 
 
 class Output(harness.Case):
