@@ -144,6 +144,7 @@ Json difference_json(const Comparison& of, const Difference& at) {
       {"step",
        {{"against", at.why.step_first},
         {"side", at.why.step_here},
+        {"work_ratio", work_ratio(of, at)},
         {"why", causes_json(at.why.step, "seconds", 1)},
         {"missing", render::text_or_null(at.why.no_step)}}},
       {"not_separated", at.why.notes},

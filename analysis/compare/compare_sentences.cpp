@@ -9,6 +9,7 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/differences.hpp"
+#include "analysis/curves.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
@@ -215,6 +216,13 @@ std::string throughput_sentence(const Comparison& of, const Difference& at) {
                      lower ? at_lower : at_upper);
 }
 
+double work_ratio(const Comparison& of, const Difference& at) {
+  const auto work = [&](std::size_t side) {
+    return point_of(of.curves[at.curve].sides[side]->curve, at.ranks)->data->work_per_step;
+  };
+  return work(at.side) / work(0);
+}
+
 std::string step_sentence(const Comparison& of, const Difference& at) {
   const Why& why = at.why;
   if (!(why.step_first > 0)) return "";
@@ -227,9 +235,15 @@ std::string step_sentence(const Comparison& of, const Difference& at) {
   const std::string changed = change >= twice
                                   ? fmt::format("takes {:.1f}x as long", 1 + change)
                                   : fmt::format("is {} {}", size, longer ? "longer" : "shorter");
-  const std::string what = fmt::format(
-      "{}'s step {} {}, {} against {}", of.sides[at.side].name, changed, at_ranks(at),
-      units::format(units::Seconds{why.step_here}), units::format(units::Seconds{why.step_first}));
+  const double work = work_ratio(of, at);
+  const std::string scaled =
+      work == 1 ? ""
+                : fmt::format(" ({} scaled to {:.4g}x the work)",
+                              units::format(units::Seconds{why.step_first / work}), work);
+  const std::string what =
+      fmt::format("{}'s step {} {}, {} against {}{}", of.sides[at.side].name, changed, at_ranks(at),
+                  units::format(units::Seconds{why.step_here}),
+                  units::format(units::Seconds{why.step_first}), scaled);
   const bool established = at.verdict == Verdict::regression || is_established(at.throughput, 1);
   const std::string said = established ? what : fmt::format("{}{}", not_established, what);
   if (!why.no_step.empty()) return said + "; " + why.no_step;

@@ -95,6 +95,18 @@ TEST(Compare, TheStepOfADifferentBaselineIsExplained) {
   EXPECT_EQ(efficiency_sentence(*of, at), "");
 }
 
+TEST(Compare, AStepThatIsScaledToOtherWorkIsNamedAsMeasuredToo) {
+  const auto three_times = changed(traced_side("b", 0.150, 0.006, 0),
+                                   [](results::PointData& at) { at.work_per_step *= 2; });
+  const Compared of{{traced_side("a", 0.050, 0.006, 0), three_times}, anyway()};
+  const Difference& at = of->differences[1];
+  EXPECT_EQ(work_ratio(*of, at), 2);
+  EXPECT_THAT(step_sentence(*of, at), HasSubstr("150.1 ms against 100 ms (50.02 ms scaled to 2x"));
+  const Compared same{against_a(side_b(1.2))};
+  EXPECT_EQ(work_ratio(*same, same->differences[1]), 1);
+  EXPECT_THAT(step_sentence(*same, same->differences[1]), Not(HasSubstr("scaled")));
+}
+
 void expect_parts(const std::vector<CausePart>& parts,
                   const std::vector<std::pair<std::string, double>>& wanted) {
   ASSERT_EQ(parts.size(), wanted.size());
