@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -192,8 +193,10 @@ std::string throughput_sentence(const Comparison& of, const Difference& at) {
       return fmt::format("{}'s throughput is less than {} lower {}, p = {:.2g}: {}", side,
                          render::percent(of.gate->loss), where, *at.p_passed, measured);
     case Verdict::too_noisy:
-      return fmt::format("launches differ too much to tell if {}'s throughput is {} lower {}: {}",
-                         side, render::percent(of.gate->loss), where, measured);
+      return fmt::format(
+          "launches differ too much to tell if {}'s throughput is {} lower {}, p = {:.2g}: {}",
+          side, render::percent(of.gate->loss), where, std::min(*at.p_regression, *at.p_passed),
+          measured);
     case Verdict::no_difference:
       return fmt::format("no difference of {}'s throughput is shown {}: {}", side, where, measured);
     default:

@@ -301,6 +301,21 @@ TEST(Gate, FiresAsOftenAsItsLevelSays) {
   EXPECT_GE(fires(50, 1.25), 48);
 }
 
+/// With several points the gate's probabilities are corrected, and the intervals are not.
+TEST(Gate, SaysItsProbabilityWhereAnIntervalAloneWouldDecide) {
+  auto b = side_b(1.03);
+  for (results::RunData& run : b) run.points.resize(2);
+  slow_down(b[0].points[1], 1.015);
+  slow_down(b[2].points[1], 0.985);
+  const Compared of{against_a(b), with_gate(0.05)};
+  const auto undecided = std::ranges::find_if(of->differences, [](const Difference& at) {
+    return at.verdict == Verdict::too_noisy && *at.throughput.lower > 0.95;
+  });
+  ASSERT_NE(undecided, of->differences.end());
+  EXPECT_THAT(throughput_sentence(*of, *undecided),
+              HasSubstr(fmt::format("p = {:.2g}", *undecided->p_passed)));
+}
+
 /// One test at one level: a verdict never contradicts the interval or the sentence beside it.
 TEST(Gate, AgreesWithTheIntervalAndTheSentence) {
   std::mt19937_64 random{7};
