@@ -197,6 +197,14 @@ void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* c
   tell_apart(names, std::vector<std::string>{names}, curves, microbatch_text);
 }
 
+void tell_repeats_apart(std::vector<std::string>& names) {
+  std::map<std::string, int> times;
+  for (std::string& name : names) {
+    const int time = ++times[name];
+    if (time > 1) name += fmt::format(", repeat {}", time);
+  }
+}
+
 const PointReport* point_of(const Curve& curve, int ranks) {
   const auto found =
       std::ranges::find(curve.points, ranks, [](const PointReport& at) { return at.data->ranks; });
@@ -304,6 +312,7 @@ std::vector<Curve> make_curves(std::vector<PointReport> points, const ReportOpti
   }
   std::vector<std::string> names = titles(experiments);
   tell_meshes_apart(names, pointers_to(curves));
+  tell_repeats_apart(names);
   for (std::size_t i = 0; i < curves.size(); ++i) curves[i].title = std::move(names[i]);
   return curves;
 }

@@ -42,6 +42,9 @@ void tell_apart(std::vector<std::string>& names, const std::vector<std::string>&
 /// Makes the names of curves unique. It appends the meshes of curves with equal names, or the
 /// microbatches if the meshes are equal too.
 void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves);
+/// Makes the names of experiments unique that a launch measured more than once: appends "repeat 2"
+/// to the second of equal names, "repeat 3" to the third, and so on.
+void tell_repeats_apart(std::vector<std::string>& names);
 
 /// Returns the point of a curve with this rank count (not owned); null if there is none.
 [[nodiscard]] const PointReport* point_of(const Curve& curve, int ranks);

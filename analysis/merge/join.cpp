@@ -118,7 +118,8 @@ std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> r
 }
 
 /// Fills in JoinedCurve::apart, the reasons why curves were not joined, and makes titles unique: to
-/// equal titles it appends the mesh, machine, nodes, labels or launches in which the curves differ.
+/// equal titles it appends the mesh, machine, nodes, labels or launches in which the curves differ,
+/// or else their number.
 void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports) {
   std::vector<std::string> bases, launches, machines;
   std::vector<const Curve*> named;
@@ -146,6 +147,7 @@ void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunRepo
   tell_apart(names, bases, named, node_count_text);
   tell_apart(names, bases, named, unsound_text);
   tell_apart(names, bases, launches);
+  tell_repeats_apart(names);
   for (std::size_t i = 0; i < curves.size(); ++i) curves[i].curve.title = std::move(names[i]);
 }
 

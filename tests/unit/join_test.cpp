@@ -205,6 +205,10 @@ TEST(Join, TheSameTwiceInOneLaunchIsNoSecondLaunch) {
   const JoinedLaunches of{{run}};
   ASSERT_EQ(of.joined.curves.size(), 2U);
   EXPECT_THAT(of.joined.curves[0].launches, ElementsAre(SizeIs(1)));
+  for (const auto& titles : {mapped(of.reports[0].curves, &Curve::title),
+                             mapped(of.joined.curves, [](auto& at) { return at.curve.title; })}) {
+    EXPECT_THAT(titles, ElementsAre(EndsWith("packed"), EndsWith("packed, repeat 2")));
+  }
 }
 
 TEST(Join, SaysWhereEachPointWent) {
