@@ -263,6 +263,7 @@ IndexRun index_run(const RunReport& report) {
                   .complete = run.complete,
                   .ranks = run.ranks,
                   .nodes = run.nodes,
+                  .planned = run.planned,
                   .points = run.points.size()};
   result.ok_points = static_cast<std::size_t>(
       std::ranges::count(run.points, PointStatus::ok, &results::PointData::status));

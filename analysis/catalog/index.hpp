@@ -45,6 +45,7 @@ struct IndexRun {
   std::vector<std::string> hosts{};            ///< each once, ascending
   std::string cpu{}, gpu{};                    ///< models, "A + B" if ranks differ; "" = unknown
   std::optional<int> cores{};                  ///< cores of a node; absent: unknown or nodes differ
+  int planned = 0;  ///< points that the run was to measure; 0 = not known
   std::size_t ok_points = 0, points = 0;
   std::vector<IndexExperiment> experiments{};
 };

@@ -53,7 +53,10 @@ Metrics<IndexRun> index_run_metrics() {
       {"ranks", "ranks", count, member<&R::ranks>},
       {"nodes", "nodes", count, member<&R::nodes>},
       {"~points_ok", "points ok", count,
-       [](auto& run) { return value_json(fmt::format("{} of {}", run.ok_points, run.points)); }},
+       [](auto& run) {
+         const auto planned = static_cast<std::size_t>(std::max(run.planned, 0));
+         return value_json(fmt::format("{} of {}", run.ok_points, std::max(run.points, planned)));
+       }},
       {"file", "file", text, member<&R::file>},
       {"ended", "", text, member<&R::ended>},
       {"git_hash", "", text, member<&R::git_hash>},
@@ -394,6 +397,7 @@ std::string render_index_csv(const IndexReport& report) {
     std::vector<CsvCell> cells;
     add_csv_cells(cells, run, index_run_columns);
     add_csv_cells(cells, experiment, index_experiment_columns);
+    add_csv_cells(cells, run, "points_planned=planned");
     return cells;
   };
   std::string text = csv_heading(cells_of({}, {}));

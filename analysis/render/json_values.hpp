@@ -101,13 +101,18 @@ template <class Other>
 }
 
 /// Returns the keys that identify a run in all reports: id, file, created, isoscale_version,
-/// device, ranks, nodes and status.
+/// device, ranks, nodes, status and planned, the points that it was to measure.
 template <class Run>
 [[nodiscard]] nlohmann::ordered_json run_head_json(const Run& run, const std::string& file) {
-  return {{"id", run.id},           {"file", file},
-          {"created", run.created}, {"isoscale_version", run.isoscale_version},
-          {"device", run.device},   {"ranks", run.ranks},
-          {"nodes", run.nodes},     {"status", run.complete ? "complete" : "partial"}};
+  return {{"id", run.id},
+          {"file", file},
+          {"created", run.created},
+          {"isoscale_version", run.isoscale_version},
+          {"device", run.device},
+          {"ranks", run.ranks},
+          {"nodes", run.nodes},
+          {"status", run.complete ? "complete" : "partial"},
+          {"planned", number_or_null(run.planned > 0 ? std::optional{run.planned} : std::nullopt)}};
 }
 
 /// Returns the keys that both experiments and points have: workload, model, dtype, scaling,

@@ -221,11 +221,17 @@ std::string headline(const RunReport& report) {
                      escape(run.created));
 }
 
+std::string partial_text(const results::RunData& run) {
+  const std::string text = "the run did not finish";
+  if (run.planned <= 0) return text;
+  return fmt::format("{}: it has {} of its {} points", text, run.points.size(), run.planned);
+}
+
 Facts header(const RunReport& report, const Sections& sections) {
   const results::RunData& run = *report.data;
   Facts facts;
   if (!run.complete) {
-    facts.emplace_back("PARTIAL", "the run did not come to its end; what follows was finished");
+    facts.emplace_back("PARTIAL", partial_text(run));
   }
   facts.emplace_back("machine", machine_text(run));
   add(facts, "device", {run.device, run.device_detail});

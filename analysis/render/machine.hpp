@@ -21,6 +21,9 @@ namespace isoscale::analysis::render {
 /// command, file, warnings and preflight checks. Warnings and checks are included only if
 /// `sections` has them.
 [[nodiscard]] Facts header(const RunReport& report, const Sections& sections = {});
+/// Returns what is said of a run that did not finish: "the run did not finish: it has 2 of its
+/// 15 points"; "the run did not finish" where the number of its points is not known.
+[[nodiscard]] std::string partial_text(const results::RunData& run);
 /// Returns a description of the machine: "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256
 /// GiB", or "...: 2 kinds of node" if nodes differ.
 [[nodiscard]] std::string machine_text(const results::RunData& run);

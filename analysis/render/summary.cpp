@@ -92,7 +92,7 @@ std::vector<Note> opening(const merge::Report& report) {
       notes.push_back(std::move(note));
     };
     if (!run.data->complete) {
-      add({"PARTIAL", "the run did not finish; these are the points that it completed"});
+      add({"PARTIAL", partial_text(*run.data)});
     }
     add(note_on(run, "FAILED", Lines::as_needed, is_failed));
     add(note_on(run, "SKIPPED", Lines::one, is_skipped));

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "results/hdf5/integrity.hpp"
 #include "results/records/counted_steps.hpp"
 #include "results/records/json_object.hpp"
@@ -85,10 +86,10 @@ json to_json(const std::vector<RankFacts>& ranks) {
   return list;
 }
 
-void get_ranks(json& list, RunData& run) {
+void get_ranks(json& list, RunData& run, int minor) {
   for (json& entry : list) {
     KeptFacts kept;
-    get_record(JsonObject{entry}, kept, schema_minor);
+    get_record(JsonObject{entry}, kept, minor);
     RankFacts facts{.host = kept.host, .node = kept.node};
     if (!kept.cpu_model.empty()) facts.text["cpu_model"] = kept.cpu_model;
     if (!kept.gpu_name.empty()) facts.text["gpu_name"] = kept.gpu_name;
@@ -108,24 +109,25 @@ json to_json(const PointData& point, const PointFigures& figures) {
   return object;
 }
 
-void get_point(json& object, RunSummary& into) {
+void get_point(json& object, RunSummary& into, int minor) {
   PointData& point = into.run.points.emplace_back();
-  get_record(JsonObject{object}, point, schema_minor, point_facts);
+  get_record(JsonObject{object}, point, minor, point_facts);
   validate(point);
-  get_record(JsonObject{object}, into.figures.emplace_back(), schema_minor);
+  get_record(JsonObject{object}, into.figures.emplace_back(), minor);
 }
 
-RunSummary from_json(json& object) {
+/// Returns the summary in JSON of this minor schema version.
+RunSummary from_json(json& object, int minor) {
   RunSummary summary;
   RunData& run = summary.run;
-  get_record(JsonObject{object}, run, schema_minor, run_identity);
+  get_record(JsonObject{object}, run, minor, run_identity);
   require(run.ranks >= 1 && run.nodes >= 1, "the run has no ranks or nodes");
-  get_ranks(object.at("ranks_of_nodes"), run);
+  get_ranks(object.at("ranks_of_nodes"), run, minor);
   std::vector<json*> points;
   for (json& point : object.at("points")) points.push_back(&point);
   std::ranges::stable_sort(points, {},
                            [](json* at) { return JsonObject{*at}.get<std::int64_t>("index"); });
-  for (json* const point : points) get_point(*point, summary);
+  for (json* const point : points) get_point(*point, summary, minor);
   return summary;
 }
 
@@ -227,8 +229,11 @@ std::optional<RunSummary> read_summary(const fs::path& path) {
     if (!text) return std::nullopt;
     json object = json::parse(*text);
     const auto version = object.at("schema_version").get<std::string>();
-    if (!version.starts_with(fmt::format("{}.", schema_major))) return std::nullopt;
-    RunSummary summary = from_json(object);
+    const std::string major = fmt::format("{}.", schema_major);
+    if (!version.starts_with(major)) return std::nullopt;
+    const auto minor = base::number_in<int>(std::string_view{version}.substr(major.size()));
+    if (!minor) return std::nullopt;
+    RunSummary summary = from_json(object, *minor);
     return has_parts(summary, path) ? std::optional{std::move(summary)} : std::nullopt;
   } catch (const json::exception&) {  // the summary does not fit this schema
     return std::nullopt;

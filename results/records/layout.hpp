@@ -91,7 +91,9 @@ inline constexpr auto run_identity = std::tuple{
         "commit it was built from; `-dirty` with local changes, `unknown` outside a checkout"),
     attribute("device", &RunData::device, "`host` or `cuda`"),
     attribute("ranks", &RunData::ranks, "ranks of the launch"),
-    attribute("nodes", &RunData::nodes, "nodes of the launch")};
+    attribute("nodes", &RunData::nodes, "nodes of the launch"),
+    attribute("planned", &RunData::planned, "points that the run was to measure; 0 = not known",
+              9)};
 
 /// The fields that may change until a run ends, in addition to its end time and status.
 inline constexpr auto run_end =

@@ -23,7 +23,7 @@
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
-inline constexpr int schema_minor = 8;
+inline constexpr int schema_minor = 9;
 
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
@@ -189,6 +189,7 @@ struct RunData {
   std::string device, device_detail, mpi_library;
   std::string command_line, config_toml;
   int ranks = 0, nodes = 0;
+  int planned = 0;  ///< points that the run was to measure; 0 = not known, before schema 1.9
   bool complete = false;
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> environment;

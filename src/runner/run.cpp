@@ -77,6 +77,7 @@ bool Launch::opened() {
   on_root(setting_.world, [&] {
     header_ = make_header(setting_.config, setting_.site, device, rank_facts_);
     header_.preflight = std::move(looked);
+    header_.planned = static_cast<int>(plan_.points.size());
     if (is_new) {
       create();
     } else {

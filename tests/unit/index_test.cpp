@@ -103,6 +103,18 @@ TEST(Index, AnOptionThatAnOldFileLacksCountsAsItsDefault) {
   }
 }
 
+TEST(Index, ARunThatWasKilledCountsThePointsThatItWasToMeasure) {
+  results::RunData run = launch_of("a", 1, 4, 0.04);
+  run.complete = false;
+  for (const auto& [planned, shown] : {std::pair{15, "1 of 15"}, {0, "1 of 1"}}) {
+    run.planned = planned;
+    const render::IndexReport report{.index = catalog::make_index({indexed(run)}), .warnings = {}};
+    EXPECT_THAT(render::render_index_text(report), HasSubstr(shown));
+    const json of = json::parse(render::render_index_json(report))["index"][0]["planned"];
+    EXPECT_EQ(of, planned == 0 ? json{} : json(planned));
+  }
+}
+
 TEST(Index, HostileTextIsEscaped) {
   const render::IndexReport report{.index = catalog::make_index({indexed(hostile_run(), hostile)}),
                                    .warnings = {hostile}};

@@ -68,6 +68,7 @@ TEST(RenderText, SaysWhatIsPartialUnknownInjectedOrSuperlinear) {
   using samples::dp_run;
   results::RunData partial = samples::run();
   partial.complete = false;
+  partial.planned = 15;
   partial.warnings = {"something is odd"};
   results::RunData unsure = dp_run({1, 1, 1});
   unsure.points[1].step_times.resize(7);  // two of them warm-up
@@ -76,7 +77,8 @@ TEST(RenderText, SaysWhatIsPartialUnknownInjectedOrSuperlinear) {
   injected.points[0].labels = {"injected"};
   injected.points[0].injections = {"slow-rank=0:2", "jitter=5%"};
   const std::vector<std::pair<results::RunData, std::vector<const char*>>> cases{
-      {partial, {"PARTIAL", "WARNING  something is odd", "No point was measured"}},
+      {partial,
+       {"PARTIAL", "0 of its 15 points", "WARNING  something is odd", "No point was measured"}},
       {unsure, {"interval: fewer than 6", "interval: the times of"}},
       {injected, {"injected: slow-rank=0:2, jitter=5%"}},
       {dp_run({1, 0.45, 0.1}),

@@ -165,6 +165,28 @@ TEST_F(Summary, IsThatOfTheWholeFileAtEveryCommit) {
   EXPECT_EQ(digest_state(file()), DigestState::right) << "which covers the summary, too";
 }
 
+/// The summary of a file before schema 1.9, which did not know how many points were planned.
+TEST_F(Summary, OfAnOlderVersionIsUsedToo) {
+  constexpr std::size_t end_bytes = 256;
+  const std::string whole = content();
+  const std::size_t begin = whole.rfind("{\"created\"");
+  std::string text = whole.substr(begin, whole.size() - end_bytes - begin);
+  const auto replace = [&](const std::string& old, const std::string& by) {
+    ASSERT_NE(text.find(old), std::string::npos) << text.substr(0, 400);
+    text.replace(text.find(old), old.size(), by);
+  };
+  replace("\"planned\":8,", "");
+  replace(fmt::format("{}.{}", schema_major, schema_minor), "1.8");
+  base::Blake2b digest;
+  digest.add(text);
+  put(whole.substr(0, begin) + text +
+      digest_text("\nisoscale summary, version 1\n", digest, text.size(), end_bytes));
+  const std::optional<RunSummary> older = read_summary(file());
+  ASSERT_TRUE(older);
+  EXPECT_EQ(older->run.planned, 0);
+  EXPECT_EQ(older->run.points.size(), 2U);
+}
+
 TEST_F(Summary, IsNotUsedWhereAPartIsMissing) {
   resume(parts_only).commit(samples::point(2));
   ASSERT_TRUE(read_summary(file()));

@@ -261,6 +261,7 @@ inline RunData header() {
               .config_toml = "workload = \"hybrid\"\n# größer\n",
               .ranks = 6,
               .nodes = 2,
+              .planned = 8,
               .complete = false,
               .warnings = {"the clock drifts"},
               .environment = {{"OMP_NUM_THREADS", "1"}, {"UCX_TLS", ""}},

@@ -78,6 +78,8 @@ function checkItem({ verdict, allowed, name, host, device, what }) {
   return { grave: verdict === "stop", text, target: "preflight", hardware: true };
 }
 
+export const partialText = ({ planned }) => `the run did not finish${planned ? `; it was to measure ${counted(planned, "point")}` : ""}`;
+
 const ofRun = (run) => [
   ...(run.status === "partial" ? [{ grave: true, text: "PARTIAL: the run did not come to its end", target: "provenance" }] : []),
   ...run.warnings.map((text) => ({ text })),

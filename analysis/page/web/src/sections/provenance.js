@@ -6,6 +6,7 @@ import {
   column, columns, copyButton, counted, dateText, el, groupBy, hostsText, joined, kindsOf, missing, oneOf, ownOf, si,
   table,
 } from "../kit.js";
+import { partialText } from "./findings.js";
 
 const worstFirst = ["stop", "warning", "ok", "not checked"];
 const looks = { stop: "bad", warning: "warn", ok: "good", "not checked": "faint" };
@@ -73,7 +74,7 @@ function launch(run) {
   return [
     { facts: [
       ["file", run.file], ["id", run.id], ["created", dateText(run.created)],
-      ["status", run.status === "partial" ? "partial: it did not come to its end" : run.status],
+      ["status", run.status === "partial" ? `partial: ${partialText(run)}` : run.status],
       ["command", line ? [el("code", {}, line), " ", copyButton("copy", () => line)] : missing],
       ["Isoscale", joined([run.isoscale_version, system.git_hash && `git ${system.git_hash}`])],
       ["build", joined([system.compiler, system.build_type]) || missing],
