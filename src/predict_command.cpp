@@ -25,15 +25,19 @@ bool is_sheet(const std::filesystem::path& source) {
   return !source.has_extension() && !source.has_parent_path() && !std::filesystem::exists(source);
 }
 
-simulate::Machine network_of(const std::string& source) {
+/// Reads the data sheet or the run that --network names, and adds what to warn of to `warnings`.
+simulate::Machine network_of(const std::string& source, std::vector<std::string>& warnings) {
   if (is_sheet(source)) return analysis::predict::load_system(source);
-  return analysis::predict::run_machine(results::read_run(source));
+  const results::RunData run = results::read_run(source);
+  warnings.insert(warnings.end(), run.altered.begin(), run.altered.end());
+  return analysis::predict::run_machine(run);
 }
 
 void replace_network(const settings::PredictCommand& command,
                      analysis::predict::Question& question) {
   if (command.network.empty()) return;
-  analysis::predict::use_network(network_of(command.network), command.network, question);
+  analysis::predict::use_network(network_of(command.network, question.warnings), command.network,
+                                 question);
 }
 
 analysis::predict::Prediction predicted(const settings::PredictCommand& command) {

@@ -135,7 +135,8 @@ void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable
 }
 
 /// Reads whole runs and appends them to `into` in the order of the files. Returns the files that
-/// cannot be read. Throws base::UsageError if no file can be read.
+/// cannot be read, and warns of those whose digest is wrong. Throws base::UsageError if no file can
+/// be read.
 std::vector<analysis::catalog::Unreadable> read_files(
     const std::vector<std::filesystem::path>& files, analysis::RunFiles& into) {
   std::vector<analysis::catalog::Unreadable> unreadable;
@@ -143,6 +144,9 @@ std::vector<analysis::catalog::Unreadable> read_files(
     try {
       into.runs.push_back(results::read_run(file));
       into.files.push_back(file.string());
+      for (const std::string& sentence : into.runs.back().altered) {
+        base::warn("isoscale: " + sentence);
+      }
     } catch (const base::UsageError& error) {
       unreadable.push_back({.file = file.string(), .reason = error.what()});
     }
@@ -155,10 +159,10 @@ std::vector<analysis::catalog::Unreadable> read_files(
 /// `into`, in the order of the files, and returns the files that cannot be read. Throws
 /// base::UsageError if none can be read. Summary files are read on all cores. Runs without a
 /// summary file are read as a whole, summarised and freed one after the other, since HDF5 allows
-/// only one thread at a time.
+/// only one thread at a time; a warning is added for each of their files whose digest is wrong.
 std::vector<analysis::catalog::Unreadable> index_files(
     const std::vector<std::filesystem::path>& files, const analysis::ReportOptions& options,
-    std::vector<analysis::catalog::IndexRun>& into) {
+    std::vector<analysis::catalog::IndexRun>& into, std::vector<std::string>& warnings) {
   std::vector<std::optional<analysis::catalog::IndexRun>> lines(files.size());
   const auto index = [&](std::size_t at, const results::RunSummary& summary) {
     lines[at] =
@@ -171,7 +175,11 @@ std::vector<analysis::catalog::Unreadable> index_files(
   for (std::size_t at = 0; at < files.size(); ++at) {
     const std::string file = files[at].string();
     try {
-      if (!lines[at]) index(at, results::summary_of(results::read_run(file)));
+      if (!lines[at]) {
+        const results::RunData run = results::read_run(file);
+        warnings.insert(warnings.end(), run.altered.begin(), run.altered.end());
+        index(at, results::summary_of(run));
+      }
       into.push_back(std::move(*lines[at]));
     } catch (const base::UsageError& error) {
       unreadable.push_back({.file = file, .reason = error.what()});
@@ -215,10 +223,10 @@ std::string render(const analysis::render::IndexReport& report, settings::Format
 base::ExitCode report_index(const settings::ReportCommand& command) {
   check_index(command);
   if (!command.html.empty()) analysis::page::require_page();
+  analysis::render::IndexReport report;
   std::vector<analysis::catalog::IndexRun> runs;
   std::vector<analysis::catalog::Unreadable> unreadable =
-      index_files(command.files, {.baseline = command.baseline}, runs);
-  analysis::render::IndexReport report;
+      index_files(command.files, {.baseline = command.baseline}, runs, report.warnings);
   runs = analysis::catalog::without_copies(std::move(runs), report.warnings);
   for (const std::string& warning : report.warnings) base::warn("isoscale: " + warning);
   report.index = analysis::catalog::make_index(std::move(runs));

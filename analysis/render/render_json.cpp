@@ -60,6 +60,7 @@ Json run_json(const RunReport& report) {
   }
   Json object = run_head_json(run, report.file);
   object.update(Json{{"warnings", run.warnings},
+                     {"altered", run.altered},
                      {"system", system_json(run)},
                      {"preflight", run.preflight ? checks_json(*run.preflight) : Json{}},
                      {"points", rows},

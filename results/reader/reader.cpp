@@ -15,6 +15,7 @@
 #include <fstream>
 #include <functional>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 #include "base/error.hpp"
@@ -133,7 +134,8 @@ class RunReader {
  public:
   explicit RunReader(Accept accept) : accept_(accept) {}
 
-  /// Reads the whole run. The run's warnings name the files whose digest is wrong.
+  /// Reads the whole run. RunData::altered and the first warnings name the files whose digest is
+  /// wrong.
   RunData read(const fs::path& path) {
     const hdf5::File file = open(path);
     const hdf5::Group root = file.root();
@@ -154,7 +156,8 @@ class RunReader {
       }
     }
     std::ranges::stable_sort(run.points, {}, &PointData::index);
-    run.warnings.insert(run.warnings.end(), warnings_.begin(), warnings_.end());
+    run.warnings.insert(run.warnings.begin(), altered_.begin(), altered_.end());
+    run.altered = std::move(altered_);
     return run;
   }
 
@@ -192,7 +195,7 @@ class RunReader {
     const DigestState state = digest_state(path);
     if (accept_ == Accept::digest_right && state != DigestState::right) throw DigestNotRight{};
     if (state == DigestState::wrong) {
-      warnings_.push_back(
+      altered_.push_back(
           fmt::format("{} is not as Isoscale wrote it: its digest differs, so it has been damaged, "
                       "or changed by another program",
                       path.filename().string()));
@@ -231,8 +234,8 @@ class RunReader {
   Accept accept_;
   fs::path parts_in_;  ///< the folder of the part files
   std::string run_id_;
-  int minor_ = 0;  ///< minor schema version of the run file
-  std::vector<std::string> warnings_;
+  int minor_ = 0;                     ///< minor schema version of the run file
+  std::vector<std::string> altered_;  ///< sentences on the files whose digest is wrong
 };
 
 /// Reads a run like read_run, in this process. With Accept::digest_right, it throws DigestNotRight
@@ -289,9 +292,10 @@ constexpr int slowdown = 1;
 
 #endif
 
-/// The first letter of the separate process's answer. After `refused` the error message follows,
-/// after `read_well` the id if it was asked for.
-constexpr char read_well = 'r', refused = 'n';
+/// The first letter of the separate process's answer. After `refused` the error message follows.
+/// After `read_well` follows the id if it was asked for, otherwise RunData::altered, each sentence
+/// with `end_of_sentence` behind it.
+constexpr char read_well = 'r', refused = 'n', end_of_sentence = '\0';
 
 /// Returns limits on memory, CPU time and wall time from the sizes of a run file and of its parts.
 base::Limits limits_for(const fs::path& path) {
@@ -322,8 +326,11 @@ void write_copy(const TemporaryFile& copy, const RunData& run) {
 /// Does the work of the separate process; returns its answer.
 std::string read_and_copy(const fs::path& path, const TemporaryFile& copy) noexcept {
   try {
-    write_copy(copy, read_here(path, Accept::all));
-    return std::string{read_well};
+    const RunData run = read_here(path, Accept::all);
+    write_copy(copy, run);
+    std::string answer{read_well};
+    for (const std::string& sentence : run.altered) answer += sentence + end_of_sentence;
+    return answer;
   } catch (const base::UsageError& error) {
     return refused + std::string{error.what()};
   } catch (const std::exception& error) {
@@ -349,10 +356,16 @@ base::Answer answer_apart(const fs::path& path, const base::Limits& limits,
   }
 }
 
-/// Reads the copy that the separate process has written.
-RunData read_copy(const fs::path& path, const TemporaryFile& copy) {
+/// Reads the copy that the separate process has written. `altered` is what it answered after
+/// `read_well`.
+RunData read_copy(const fs::path& path, const TemporaryFile& copy, const std::string& altered) {
   try {
-    return read_here(copy.path(), Accept::digest_right);
+    RunData run = read_here(copy.path(), Accept::digest_right);
+    std::istringstream sentences{altered};
+    for (std::string sentence; std::getline(sentences, sentence, end_of_sentence);) {
+      run.altered.push_back(sentence);
+    }
+    return run;
   } catch (const DigestNotRight&) {
     refuse_after(path, "a copy that is not whole");
   } catch (const std::exception& error) {
@@ -387,7 +400,9 @@ RunData read_apart(const fs::path& path) {
   if (!answer.text || answer.text->empty()) {
     refuse_after(path, answer.text ? "silence" : answer.ended);
   }
-  if (answer.text->front() == read_well) return read_copy(path, copy);
+  if (answer.text->front() == read_well) {
+    return read_copy(path, copy, answer.text->substr(1));
+  }
   constexpr std::size_t longest = 1000;
   // After the mark in its first character, the text is the whole error message. It already names
   // the file, so refuse() is not called, which would name it again.

@@ -192,6 +192,9 @@ struct RunData {
   int planned = 0;  ///< points that the run was to measure; 0 = not known, before schema 1.9
   bool complete = false;
   std::vector<std::string> warnings;
+  /// A sentence on each file of the run whose digest is wrong, in the order read. `warnings` begins
+  /// with them. They are not stored.
+  std::vector<std::string> altered{};
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<RankFacts> rank_facts;
   std::optional<PreflightData> preflight{};  ///< absent before schema version 1.4

@@ -196,7 +196,8 @@ class Case(unittest.TestCase):
             self.skipTest("this build has no page")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("wrote page.html", done.stderr)
-        self.assert_refused(self.isoscale(*arguments, "--html", "page.html"), "page.html")
+        self.assert_refused(self.isoscale(*arguments, "--html", "page.html"), "page.html",
+                            begin="isoscale: --html:")
         page = self.read("page.html")
         self.run_ok(*arguments, "--html", "page.html", "--force")
         data = page.split('<script id="data" type="application/json">')[1]

@@ -3,9 +3,13 @@
 """Tests of the output of `isoscale report`: the summary of one screen, the sections that --detail
 names, and reports of several launches: one curve, copies, a whole node as baseline."""
 
+import os
 import re
 import shutil
 import statistics
+import subprocess
+
+import h5py
 
 import harness
 
@@ -77,6 +81,60 @@ class OfARun(harness.Case):
         efficiency = re.search(r"^ *tp .* (\d+\.\d%)", said, re.M)
         self.assertIsNotNone(efficiency, said)
         self.assertIn(efficiency[1], self.run_ok("report run.h5").stdout)
+        run = self.run_of()
+        self.assertEqual(run["planned"], len(run["points"]))
+
+
+class Altered(harness.Case):
+    """A file that another program has changed: every output of report and compare says so."""
+
+    def setUp(self):
+        super().setUp()
+        for seed, name in enumerate(("whole.h5", "changed.h5")):
+            subprocess.run([os.environ["ISOSCALE_RICH"], self.path(name), "2", str(seed), "4"],
+                           check=True)
+        with h5py.File(self.path("changed.h5"), "r+") as run:
+            for point in run["points"].values():
+                point["step_times"][...] /= 2
+
+    def said(self, text):
+        return [line for line in text.splitlines() if "changed.h5" in line and "digest" in line]
+
+    def check(self, *arguments, silent=(), forms):
+        """Each form but the silent ones names the file; those of the others stand on stderr."""
+        for form in forms:
+            with self.subTest(command=arguments[0], form=form):
+                done = self.run_ok(*arguments, "--format", form)
+                self.assertEqual(len(self.said(done.stdout)) > 0, form not in silent)
+                if form in silent or form == "json":
+                    self.assertEqual(len(self.said(done.stderr)), 1, done.stderr)
+
+    def test_report(self):
+        forms = ("text", "json", "csv", "markdown")
+        silent = ("csv", "nccl-tests")
+        self.check("report whole.h5 changed.h5", silent=silent, forms=(*forms, "nccl-tests"))
+        self.check("report --index whole.h5 changed.h5", silent=silent, forms=forms)
+        self.assertTrue(self.said(self.run_ok("report --detail changed.h5").stdout))
+        runs = self.json_of("report whole.h5 changed.h5")["runs"]
+        self.assertEqual([len(run["altered"]) for run in runs], [0, 1])
+        self.assertEqual(runs[1]["warnings"][0], runs[1]["altered"][0])
+        self.assertEqual(self.run_ok("report whole.h5").stderr, "")
+
+    def test_compare_and_its_gate(self):
+        self.check("compare whole.h5 changed.h5 --gate 5%", silent=("csv",),
+                   forms=("text", "json", "csv", "junit", "markdown"))
+        document = self.json_of("compare whole.h5 changed.h5 --gate 5%")
+        self.assertEqual([len(side["launches"][0]["altered"]) for side in document["sides"]],
+                         [0, 1])
+
+    def test_pages(self):
+        for command, find in (
+                ("report changed.h5", lambda page: page["report"]["runs"][0]["altered"]),
+                ("report --index changed.h5", lambda page: page["report"]["warnings"]),
+                ("compare whole.h5 changed.h5", lambda page: page["compare"]["warnings"])):
+            with self.subTest(command=command):
+                self.assertTrue(self.said("\n".join(find(self.page_of(command)))))
+                os.remove(self.path("page.html"))
 
 
 class Joined(harness.Case):

@@ -177,6 +177,35 @@ TEST(Compare, MachinesMayDifferAndRunsMayNotHaveEnded) {
   }
 }
 
+TEST(Compare, EveryFormatForPeopleNamesAnAlteredFileAlsoWhereTheGateDecides) {
+  auto sides = against_a(side_b());
+  sides[1][1].altered = {"b2.h5 is altered"};
+  const Compared of{std::move(sides), with_gate(0.05)};
+  EXPECT_THAT(of->warnings, ElementsAre(AllOf(HasSubstr("B"), HasSubstr("b2.h5 is altered"))));
+  for (const std::string& text : {render_text(*of), render_markdown(*of), render_junit(*of)}) {
+    EXPECT_THAT(text, HasSubstr("b2.h5 is altered"));
+  }
+  auto unlike = against_a(changed(side_b(), samples::make_bf16));
+  unlike[0][0].altered = {"a1.h5 is altered"};
+  EXPECT_EQ(
+      Compared { std::move(unlike) } -> warnings.size(), 1U)
+      << "refused";
+}
+
+TEST(Compare, WhatALaunchMeasuredTwiceHasTitlesOfItsOwn) {
+  auto twice = side_b();
+  for (results::RunData& run : twice) {
+    for (const results::PointData& point : std::vector{run.points}) {
+      run.points.push_back(point);
+      run.points.back().index += 3;
+    }
+  }
+  const Compared of{against_a(twice)};
+  ASSERT_EQ(of->only.size(), 1U);
+  EXPECT_NE(of->only[0].title, of->curves.at(0).title);
+  EXPECT_THAT(of->only[0].title, HasSubstr("repeat 2"));
+}
+
 TEST(Compare, WhatOnlyOneSideHasIsListed) {
   auto b = side_b();
   for (results::RunData& run : b) {

@@ -107,8 +107,9 @@ TEST_F(Digest, WhenWrongIsWarnedOfAndTheRestIsRead) {
   const RunData run = read_run(file());
   EXPECT_EQ(run.points.size(), 2U);
   EXPECT_EQ(run.points[1].rows, samples::rows());
-  ASSERT_FALSE(run.warnings.empty());
-  EXPECT_THAT(run.warnings.back(), AllOf(HasSubstr("run.h5"), HasSubstr("digest")));
+  EXPECT_THAT(run.altered, ElementsAre(AllOf(HasSubstr("run.h5"), HasSubstr("digest"))));
+  EXPECT_EQ(run.warnings.at(0), run.altered[0]);
+  EXPECT_EQ(run.warnings.size(), samples::header().warnings.size() + 1);
   expect_error([&] { (void)resume(); }, {"digest differs", "not gone on with"});
 }
 
@@ -119,6 +120,7 @@ TEST_F(Digest, IsMissedByNobodyInOlderFilesAndComesWithTheNextPoint) {
   EXPECT_EQ(state(), DigestState::none);
   const RunData apart = read_run(file());
   EXPECT_EQ(apart.warnings, samples::header().warnings);
+  EXPECT_THAT(apart.altered, IsEmpty());
   expect_same(apart, here);
   ASSERT_EQ(apart.points.size(), 2U);
   expect_same(apart.points[1], here.points[1]);
@@ -135,7 +137,7 @@ TEST_F(Digest, OfPartsIsLookedAtToo) {
   put(part, content(part) + 'x');
   const RunData damaged = read_run(file());
   EXPECT_EQ(damaged.points.size(), 3U);
-  EXPECT_THAT(damaged.warnings.back(), HasSubstr("run.part0002.h5"));
+  EXPECT_THAT(damaged.altered, ElementsAre(HasSubstr("run.part0002.h5")));
 }
 
 class Summary : public RunFileTest {

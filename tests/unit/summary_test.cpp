@@ -48,6 +48,17 @@ TEST(Summary, ClaimsWhatTheGoldenOneDoesAndFitsOnOneScreen) {
   for (const std::size_t columns : {80U, 110U}) expect_fits(summarised(run, columns), columns);
 }
 
+TEST(Summary, NamesAlteredFilesBeforeAllOtherWarnings) {
+  results::RunData first = run_of_everything(), second = run_of_everything();
+  second.id = "another";
+  second.altered = {"b.h5 is altered"};
+  second.warnings.insert(second.warnings.begin(), second.altered[0]);
+  const samples::JoinedLaunches of{{first, second}};
+  const std::string text = render::render_summary(of.report(), 110);
+  EXPECT_THAT(text, HasSubstr("b.h5 is altered"));
+  EXPECT_EQ(text.find("b.h5 is altered"), text.rfind("b.h5 is altered"));
+}
+
 TEST(Summary, ShowsTheLabelWhereAllPointsHaveOne) {
   results::RunData run = samples::two_curves();
   run.points.resize(4);

@@ -67,6 +67,7 @@ export function verdictBlocks({ compare, names }) {
   return [
     ...overall.map((at) => ({ saying: el("b", {}, at.sentence) })),
     sidesList(compare),
+    ...compare.warnings.map((mark) => ({ mark })),
     ...(refused.length > 0
       ? [el("p", { class: "verdict bad" }, "Refused: the sides were run with different settings."), { list: lines, most: lines.length }]
       : [gateElement(compare.gate),
@@ -158,7 +159,7 @@ export function unlikeBlocks({ compare }) {
     ...(compare.machines.length > 0 ? [el("h3", {}, "What differs between the machines"), { table: machines }]
       : [{ note: "Nothing is known to differ between the machines." }]),
     ...list("Unlike, and compared anyway", compare.refused.length > 0 ? [] : compare.unlike_lines),
-    ...list("Only on one side", only), ...list("Warnings", compare.warnings)];
+    ...list("Only on one side", only)];
 }
 
 /** Maps each verdict to the name of a colour (choices.js) and a symbol. Other verdicts are drawn

@@ -81,8 +81,8 @@ function checkItem({ verdict, allowed, name, host, device, what }) {
 export const partialText = ({ planned }) => `the run did not finish${planned ? `; it was to measure ${counted(planned, "point")}` : ""}`;
 
 const ofRun = (run) => [
-  ...(run.status === "partial" ? [{ grave: true, text: "PARTIAL: the run did not come to its end", target: "provenance" }] : []),
-  ...run.warnings.map((text) => ({ text })),
+  ...(run.status === "partial" ? [{ grave: true, text: `PARTIAL: ${partialText(run)}`, target: "provenance" }] : []),
+  ...run.warnings.map((text) => ({ grave: run.altered.includes(text), text })),
   ...(run.preflight?.results ?? []).filter(({ verdict }) => verdict === "stop" || verdict === "warning").map(checkItem),
 ];
 
