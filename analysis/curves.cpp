@@ -274,6 +274,14 @@ std::optional<efficiency::StepLoss> step_loss(const PointReport& point) {
                               .costs = *point.causes.costs};
 }
 
+void set_throughput_unit(Curve& curve) {
+  std::vector<double> growths;
+  for (const PointReport& point : curve.points) growths.push_back(point.work_growth);
+  for (PointReport& point : curve.points) {
+    point.throughput_unit = throughput_unit(point.data->throughput_unit, growths);
+  }
+}
+
 void set_against_baseline(Curve& curve, const ReportOptions& options) {
   curve.baseline = baseline_of(curve, options);
   const PointReport* const baseline = baseline_point(curve);
@@ -308,6 +316,7 @@ std::vector<Curve> make_curves(std::vector<PointReport> points, const ReportOpti
     std::ranges::stable_sort(curve.points, {},
                              [](const PointReport& at) { return at.data->ranks; });
     experiments.push_back(experiment_of(curve));
+    set_throughput_unit(curve);
     set_against_baseline(curve, options);
   }
   std::vector<std::string> names = titles(experiments);

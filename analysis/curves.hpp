@@ -84,6 +84,9 @@ struct BaselineCandidate {
 /// nodes with 3 or 4 ranks, "2" if the ranks per node are not known.
 [[nodiscard]] std::string nodes_text(const PointReport& point);
 
+/// Sets the unit of throughput of all points of a curve.
+void set_throughput_unit(Curve& curve);
+
 /// Computes the speed-up, efficiency and losses of the points of a curve relative to its baseline,
 /// which is the one that `options` names or else the one that baseline_ranks() chooses. The points
 /// ascend in ranks.

@@ -121,6 +121,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
                          double confidence) {
   PointReport report;
   report.data = &point;
+  report.throughput_unit = point.throughput_unit;
   report.labels = point.labels;
   report.nodes = node_use(run, point);
   if (microbench::is_bench(point)) {
@@ -169,6 +170,13 @@ std::optional<double> difference(const results::StepBlock& one, const results::S
 }
 
 }  // namespace
+
+std::string throughput_unit(std::string_view unit, std::span<const double> growths) {
+  const bool is_scaled = !unit.empty() && std::ranges::any_of(growths, [](double growth) {
+    return std::abs(growth - 1) > 1e-9;
+  });
+  return fmt::format("{}{}", is_scaled ? "scaled " : "", unit);
+}
 
 std::optional<double> model_flop_per_step(const PointData& point) {
   if (point.flop_of_rank.empty()) return std::nullopt;
@@ -220,6 +228,7 @@ RunReport summarise(const results::RunSummary& summary, std::string file,
     const bool bench = microbench::is_bench(point.workload, figures.steps, figures.rows);
     PointReport& at = (bench ? report.benches : points).emplace_back();
     at.data = &point;
+    at.throughput_unit = point.throughput_unit;
     at.labels = point.labels;
     if (bench || !figures.step_time) continue;
     const double time = *figures.step_time;

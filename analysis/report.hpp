@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
@@ -35,6 +36,7 @@ struct PointReport {
   const results::PointData* data = nullptr;       ///< not owned: part of the run that was reported
   std::optional<statistics::Estimate> step_time;  ///< seconds; untraced steps, slowest rank of each
   std::optional<double> throughput;               ///< work_per_step / median step time
+  std::string throughput_unit;                    ///< throughput_unit() of the point's curve
   /// Samples of the global batch per second; absent for workloads without a batch.
   std::optional<double> samples_per_second;
   /// The ratio of work_per_step to the tokens of the batch. It is above 1 where weak scaling makes
@@ -95,6 +97,10 @@ struct RunReport {
   /// Stored in the file, else fitted to the run's measurements.
   results::CalibrationData calibration{};
 };
+
+/// Returns the unit of the throughput of points of one curve: `unit`, such as "tokens/s", or
+/// "scaled tokens/s" if one of the points' `growths` (PointReport::work_growth) is not 1.
+[[nodiscard]] std::string throughput_unit(std::string_view unit, std::span<const double> growths);
 
 struct ReportOptions {
   std::optional<int> baseline{};  ///< rank count; absent: baseline_ranks() chooses it

@@ -79,7 +79,8 @@ IndexExperiment of_curve(const Curve& curve, const std::string& device) {
     result.nodes = point.data->nodes;
     result.throughput = point.throughput;
     result.efficiency = point.efficiency;
-    result.unit = point.data->throughput_unit;
+    result.unit = point.throughput_unit;
+    result.work_growth = point.work_growth;
     result.counts = results::is_scaling_result(point.data->labels);
   }
   return result;

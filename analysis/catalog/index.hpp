@@ -25,6 +25,7 @@ struct IndexExperiment {
   std::optional<int> ranks, nodes;      ///< for a micro-benchmark: of the largest ok point
   std::optional<double> throughput, efficiency;
   std::string unit;             ///< unit of the throughput
+  double work_growth = 1;       ///< of the point that the throughput is from
   std::optional<int> baseline;  ///< rank count that efficiency is relative to
   /// True if all points that were run are verified, false if the result of one is wrong; absent if
   /// some were not checked or none was run.

@@ -45,7 +45,8 @@ Json point_json(const Comparison& of, std::size_t curve, std::size_t s, const Si
                                  "ranks nodes mesh step_time ... efficiency", render::in_compare));
   for (const char* const key : {"min", "max", "launches"}) object["step_time"].erase(key);
   object["step_time"]["spread"] = render::number_or_null(merge::spread_of(point));
-  object["throughput"]["unit"] = point.data->throughput_unit;
+  object["throughput"]["unit"] = point.throughput_unit;
+  object["work_growth"] = point.work_growth;
   object["efficiency"] = render::located_json(
       std::optional{efficiency_interval(point).value_or(statistics::Located{})});
   object["efficiency"]["value"] = render::number_or_null(point.efficiency);
@@ -301,6 +302,7 @@ std::string render_csv(const Comparison& of) {
         const Json line = line_json(of, c, s, i);
         render::add_csv_cells(cells, line, point_columns);
         render::add_csv_cells(cells, difference, difference_columns);
+        render::add_csv_cells(cells, line, "work_growth");
         render::add_csv_cells(cells, line, others);
         heading = render::csv_heading(cells);
         text += render::csv_values(cells);

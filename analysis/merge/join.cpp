@@ -326,6 +326,7 @@ JoinedCurve join_curve(Gathered from, const ReportOptions& options,
     joined.curve.points.push_back(join_point(launches, most_of_launch, reports));
     joined.launches.push_back(std::move(launches));
   }
+  set_throughput_unit(joined.curve);
   set_against_baseline(joined.curve, options);
   joined.experiment = std::move(from.experiment);
   joined.machine = std::move(from.machine);

@@ -202,6 +202,14 @@ std::optional<double> option_number(const workloads::Request& request, const std
   return std::stod(found->second);
 }
 
+/// Returns the unit of all throughputs of a prediction.
+std::string unit_of(const Question& question, const ForecastCurve& curve) {
+  std::vector<double> growths;
+  for (const MeasuredPoint& at : question.measured) growths.push_back(at.work_growth);
+  for (const Forecast& at : curve.points) growths.push_back(at.work_growth);
+  return throughput_unit(question.workload->throughput_unit, growths);
+}
+
 /// Describes the batch that all points share, and the options that --set named.
 void describe_work(const Question& question, Prediction& prediction) {
   for (const std::string& key : question.fixed) {
@@ -295,7 +303,6 @@ Prediction predict(const Question& question) {
                         .software = question.machine.software.name,
                         .workload = std::string{question.workload->name},
                         .title = question.title,
-                        .throughput_unit = std::string{question.workload->throughput_unit},
                         .node_ranks = question.node_ranks,
                         .measured = question.measured,
                         .network = question.network,
@@ -307,6 +314,7 @@ Prediction predict(const Question& question) {
   const Against against{question};
   prediction.base = curve_of(question, question.machine,
                              question.fit ? "as measured" : "as the data sheet says", planned);
+  prediction.throughput_unit = unit_of(question, prediction.base);
   prediction.baseline = against.set(question.machine, prediction.base);
   for (const WhatIf& what_if : question.what_if) {
     const simulate::Machine machine = changed(question.machine, what_if);

@@ -184,6 +184,8 @@ Forecast forecast_of(const Question& question, const simulate::Machine& machine,
   forecast.uncertainty = uncertainty_of(question, forecast);
   forecast.step_time = expected(step, forecast.uncertainty);
   forecast.throughput = expected(estimate.work / step, forecast.uncertainty);
+  const bool has_tokens = question.workload->model_use != workloads::ModelUse::none;
+  if (has_tokens) forecast.work_growth = forecast.request.growth;
   add_parts(estimate, correction, forecast);
   forecast.mfu = mfu_of(estimate, machine, forecast);
   return forecast;

@@ -58,6 +58,7 @@ struct MeasuredPoint {
   int ranks = 0, nodes = 0;
   mesh::Shape mesh{};
   double step_time = 0, throughput = 0;
+  double work_growth = 1;  ///< PointReport::work_growth
   std::optional<double> efficiency{};
   double simulated = 0;  ///< seconds; without the factor Prediction::correction
 };
@@ -75,6 +76,7 @@ struct Forecast {
   workloads::Request request{};  ///< mesh, options and model at this rank count
   std::string refused{};         ///< why there is no forecast; "" if there is one
   Expected step_time{}, throughput{}, speedup{}, efficiency{};
+  double work_growth = 1;  ///< the ratio of the work of a step to the tokens of its batch
   Uncertainty uncertainty{};
   double simulated = 0;        ///< seconds of the simulated step without noise
   double delay = 0;            ///< seconds that noise and slow ranks add to `simulated`
@@ -122,7 +124,7 @@ struct Prediction {
   std::string machine{};
   std::string software{};  ///< "NeMo, 2025"; "" for a run, which measured its software
   std::string workload{}, title{};
-  std::string throughput_unit{};          ///< "tokens/s"
+  std::string throughput_unit{};          ///< throughput_unit() of all points
   int node_ranks = 1;                     ///< ranks on each node in the prediction
   std::optional<double> correction{};     ///< measured / simulated step time; only of runs
   std::optional<int> baseline{};          ///< rank count that efficiency is relative to

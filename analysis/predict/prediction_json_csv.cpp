@@ -67,6 +67,7 @@ Json measured_json(const MeasuredPoint& at) {
           {"mesh", render::mesh_extents_json(at.mesh)},
           {"step_time", at.step_time},
           {"throughput", at.throughput},
+          {"work_growth", at.work_growth},
           {"efficiency", render::number_or_null(at.efficiency)},
           {"simulated", at.simulated}};
 }
@@ -121,7 +122,7 @@ std::string csv_columns() {
   return columns +
          " hidden_communication=breakdown/hidden_communication ideal=waterfall/ideal limit "
          "device_memory_per_rank host_memory_per_rank "
-         "hidden_transfer=breakdown/hidden_transfer";
+         "hidden_transfer=breakdown/hidden_transfer work_growth";
 }
 
 /// Returns the JSON object for one CSV row. It has the values of one rank count, and values of the
@@ -160,6 +161,7 @@ render::Metrics<Forecast> forecast_metrics() {
        "with its 90% interval"},
       {"throughput_per_rank", "throughput per rank", prefixed,
        expected_value<&F::throughput_per_rank>},
+      {"work_growth", "growth", ratio, render::plain<&F::work_growth>},
       {"speedup", "speed-up", ratio, expected_value<&F::speedup>},
       {"efficiency", "efficiency", share, expected_value<&F::efficiency>,
        "throughput per rank relative to the baseline's"},

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -272,10 +273,25 @@ render::Facts header_facts(const Prediction& prediction) {
   return facts;
 }
 
-/// Returns the sentences on the limits of the curve, and one on the next measurement if there is
-/// one.
-render::Facts curve_facts(const Prediction& prediction) {
+/// Returns a sentence for each factor by which tokens count in the throughput, with its rank
+/// counts.
+render::Facts growth_facts(const Prediction& prediction) {
+  std::map<double, std::vector<int>> ranks;
+  for (const MeasuredPoint& at : prediction.measured) ranks[at.work_growth].push_back(at.ranks);
+  for (const Forecast& at : prediction.base.points) ranks[at.work_growth].push_back(at.ranks);
   render::Facts facts;
+  for (const auto& [growth, counts] : ranks) {
+    const std::string text = render::growth_text(growth);
+    if (text.empty()) continue;
+    facts.emplace_back("scaled", fmt::format("{}: {}", base::counted(counts, "rank"), text));
+  }
+  return facts;
+}
+
+/// Returns the sentences on scaled tokens and on the limits of the curve, and one on the next
+/// measurement if there is one.
+render::Facts curve_facts(const Prediction& prediction) {
+  render::Facts facts = growth_facts(prediction);
   for (const std::string& sentence : prediction.limits) facts.emplace_back("limit", sentence);
   if (prediction.next) {
     facts.emplace_back(

@@ -352,7 +352,9 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
     question.measured = question.fit->points;
     for (MeasuredPoint& at : question.measured) {
       const PointReport* const reported = point_of(*chosen.curve, at.ranks);
-      if (reported != nullptr) at.efficiency = reported->efficiency;
+      if (reported == nullptr) continue;
+      at.efficiency = reported->efficiency;
+      at.work_growth = reported->work_growth;
     }
     // The baseline of the run's report is not among these points if they were chosen without it,
     // because its ranks shared cores or faults were injected into it.

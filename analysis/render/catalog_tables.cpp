@@ -106,6 +106,10 @@ Metrics<IndexExperiment> index_experiment_metrics() {
        }},
       {"~rate", "throughput", share,
        [](auto& of) { return value_json(of.throughput ? rate(*of.throughput, of.unit) : ""); }},
+      {"work_growth", "", ratio,
+       [](auto& of) {
+         return value_json(of.throughput ? std::optional{of.work_growth} : std::nullopt);
+       }},
       {"baseline", "", count, member<&E::baseline>},
       {"efficiency", "efficiency", share, member<&E::efficiency>},
       {"verified", "verified", share, member<&E::verified>},
@@ -272,7 +276,7 @@ constexpr std::string_view index_experiment_columns =
     "kind workload model dtype scaling placement options experiment=fingerprint "
     "points_ok=points/ok points_failed=points/failed points_skipped=points/skipped ranks nodes "
     "throughput=throughput/value throughput_unit=throughput/unit baseline efficiency verified "
-    "labels";
+    "labels work_growth";
 
 Json experiment_json(const IndexExperiment& of) {
   Json object = experiment_head_json(of.experiment);

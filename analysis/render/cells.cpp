@@ -96,15 +96,16 @@ std::string few_steps_text(const PointReport& point) {
 }
 
 std::string throughput_unit(const Curve& curve) {
-  const auto grows = [](const PointReport& point) {
-    return std::abs(point.work_growth - 1) > 1e-9;
-  };
-  const bool scaled = std::ranges::any_of(curve.points, grows);
   for (const PointReport& point : curve.points) {
-    if (point.data->throughput_unit.empty()) continue;
-    return (scaled ? "scaled " : "") + escape(point.data->throughput_unit);
+    if (!point.throughput_unit.empty()) return escape(point.throughput_unit);
   }
   return "throughput";
+}
+
+std::string growth_text(double work_growth) {
+  if (std::abs(work_growth - 1) <= 1e-9) return "";
+  return fmt::format("tokens count {} times: so much larger is the model than that of one rank",
+                     value_text(work_growth, Unit::prefixed));
 }
 
 std::string share(const PointReport& point, double breakdown::Breakdown::*part) {

@@ -47,7 +47,11 @@ struct Category {
 [[nodiscard]] std::optional<statistics::Located> speedup_of(const PointReport& point);
 /// Returns an explanation of the label few-steps; "" if the point does not have the label.
 [[nodiscard]] std::string few_steps_text(const PointReport& point);
+/// Returns the unit of the throughput of a curve's points; "throughput" if it has none.
 [[nodiscard]] std::string throughput_unit(const Curve& curve);
+/// Returns a sentence on how often tokens count in the throughput (PointReport::work_growth); "" if
+/// once.
+[[nodiscard]] std::string growth_text(double work_growth);
 [[nodiscard]] std::string share(const PointReport& point, double breakdown::Breakdown::*part);
 /// Returns the time of one part of `parts` (the breakdown of the step, or of a phase, layer or the
 /// like in it) as a share of the whole step. "≥" precedes a share of which only a lower bound is

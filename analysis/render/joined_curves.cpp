@@ -101,8 +101,9 @@ Json launched_point_json(const PointReport& point, std::span<const merge::Launch
     return launch;
   });
   object.update(object_of<PointReport>(
-      point_metrics(), point, "step_time spread throughput speedup speedup_interval efficiency"));
-  object["throughput"]["unit"] = point.data->throughput_unit;
+      point_metrics(), point,
+      "step_time spread throughput speedup speedup_interval efficiency work_growth"));
+  object["throughput"]["unit"] = point.throughput_unit;
   object["launch"] = point.launch;
   object.update(object_of<PointReport>(
       point_metrics(), point,

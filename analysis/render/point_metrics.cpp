@@ -249,7 +249,7 @@ Metrics<PointReport> point_metrics() {
       {"throughput", "throughput", prefixed,
        [](const PointReport& at) -> Value {
          return Json{{"value", number_or_null(at.throughput)},
-                     {"unit", text_or_null(at.data->throughput_unit)}};
+                     {"unit", text_or_null(at.throughput_unit)}};
        },
        "work of a step over its median time", in_text | in_compare},
       {"speedup", "speed-up", ratio, member<&P::speedup>,

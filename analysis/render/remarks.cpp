@@ -255,12 +255,7 @@ void add_of_measured(const PointReport& point, Sentences& remarks) {
 /// Adds the ratio of the model's size at this point to its size on one rank, and the host memory
 /// per rank.
 void add_model(const PointReport& point, Sentences& remarks) {
-  if (std::abs(point.work_growth - 1) > 1e-9) {
-    remarks.add("scaled", point,
-                fmt::format("tokens count {} times: so much larger is the model than that of one "
-                            "rank",
-                            value_text(point.work_growth, Unit::prefixed)));
-  }
+  remarks.add("scaled", point, growth_text(point.work_growth));
   if (point.host_memory_per_rank.value_or(0) > 0) {
     remarks.add(
         "memory", point,

@@ -151,6 +151,25 @@ TEST(Forecast, KnowsThePeakThatMfuIsOf) {
   EXPECT_DOUBLE_EQ(*peak_rate(machine, program::Precision::f32), 2e6 / 4e-6);
 }
 
+TEST(Forecast, WeakScalingCountsTokensAsOftenAsTheModelIsLarger) {
+  settings::PredictCommand command = plain_command();
+  command.workload = "tp";
+  command.scaling = workloads::Scaling::weak;
+  command.ranks = {8, 16};
+  command.settings.clear();
+  Prediction prediction = predicted(command);
+  const json of = json::parse(render_json(prediction));
+  EXPECT_EQ(of["throughput_unit"], "scaled tokens/s");
+  EXPECT_EQ(of["curve"]["points"][0]["work_growth"], 8);
+  EXPECT_EQ(of["curve"]["points"][1]["work_growth"], 16);
+  EXPECT_THAT(render_text(prediction), HasSubstr("scaled tokens/s/rank"));
+  EXPECT_THAT(render_csv(prediction), HasSubstr(",scaled tokens/s,"));
+  command.workload = "dp";
+  prediction = predicted(command);
+  EXPECT_EQ(prediction.throughput_unit, "tokens/s") << "the batch grows, not the model";
+  EXPECT_EQ(prediction.base.points[1].work_growth, 1);
+}
+
 TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
   const Prediction prediction = predicted(dp_command());
   ASSERT_EQ(prediction.base.points.size(), 3U);
@@ -305,7 +324,7 @@ TEST(PredictionCsv, HasAValueInEveryColumnOfAFullPoint) {
   full.mfu = 0.5;
   full.limit = "dp transfer";
   const auto rows = parse_csv(render_csv(made));
-  ASSERT_THAT(rows, ElementsAre(SizeIs(44), SizeIs(44)));
+  ASSERT_THAT(rows, ElementsAre(SizeIs(45), SizeIs(45)));
   for (std::size_t i = 0; i < rows[0].size(); ++i) {
     EXPECT_EQ(rows[1][i].empty(), rows[0][i] == "refused") << rows[0][i];
   }

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/report.hpp"
 
+#include "analysis/compare/compare_render.hpp"
 #include "analysis/curves.hpp"
+#include "analysis/page/page.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis_test.hpp"
+#include "compare_samples.hpp"
 #include "launch_samples.hpp"
 #include "results/records/point_facts.hpp"
 
@@ -98,6 +101,50 @@ TEST(Report, TellsSamplesAndMemoryApart) {
   EXPECT_EQ(report.device_memory_per_rank, 70);
   EXPECT_EQ(report.host_memory_per_rank, 40);
   EXPECT_EQ(json_of(run)["points"][0]["work_growth"], 2);
+}
+
+/// A launch on whose 2 and 4 ranks the model is 2 and 4 times as large: 16 samples of 64 tokens.
+results::RunData growing(const std::string& id) {
+  results::RunData run = launch(id, 1, 4);
+  for (const int ranks : {1, 2, 4}) {
+    results::PointData& point = add(run, {.dp = ranks}, 0.08);
+    point.scaling = "weak";
+    point.model_shape["sequence"] = "64";
+    point.work_per_step = 1024.0 * ranks;
+  }
+  return run;
+}
+
+TEST(Report, NamesScaledTokensAndTheirFactorEverywhere) {
+  const JoinedLaunches of{{growing("a"), growing("b")}};
+  const json report = json::parse(render::render_json(of.report()));
+  const Compared of_sides{{{growing("a")}, {growing("b")}}};
+  const json compared = json::parse(compare::render_json(*of_sides));
+  const json page = page::page_data(of.report());
+  const json& points = report["runs"][0]["points"];
+  for (const json* const at :
+       {&points[2], &report["curves"][0]["points"][2], &report["index"][0]["experiments"][0],
+        &compared["curves"][0]["sides"][1]["points"][2],
+        &page["report"]["curves"][0]["points"][2]}) {
+    expect_holds(*at, {{"throughput", {{"unit", "scaled tokens/s"}}}, {"work_growth", 4}});
+  }
+  EXPECT_EQ(points[0]["throughput"]["unit"], "scaled tokens/s") << "a curve has one unit";
+  EXPECT_EQ(report["machines"][0]["throughput_over_time"][0]["unit"], "scaled tokens/s");
+  const render::IndexReport index{.index = of.report().index};
+  for (const std::string& csv : {render::render_csv(of.report()), render::render_index_csv(index),
+                                 compare::render_csv(*of_sides)}) {
+    const auto rows = parse_csv(csv);
+    const auto last = [&](const char* name) {
+      const auto column = std::ranges::find(rows.front(), name) - rows.front().begin();
+      return rows.back().at(static_cast<std::size_t>(column));
+    };
+    EXPECT_EQ(last("throughput_unit"), "scaled tokens/s");
+    EXPECT_EQ(std::stod(last("work_growth")), 4);
+  }
+  EXPECT_THAT(render::render_index_text(index), HasSubstr("scaled tokens/s"));
+  results::RunData same = growing("c");
+  for (results::PointData& point : same.points) point.work_per_step = 1024;
+  EXPECT_EQ(json_of(same)["points"][2]["throughput"]["unit"], "tokens/s");
 }
 
 TEST(Report, WhatWasNotMeasuredIsAbsent) {
