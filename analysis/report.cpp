@@ -117,8 +117,8 @@ void add_step_time(PointReport& report, const std::optional<statistics::Estimate
 }
 
 PointReport report_point(const results::RunData& run, const PointData& point,
-                         const results::CalibrationData& calibration, const ReportOptions& options,
-                         double confidence) {
+                         const results::CalibrationData& calibration,
+                         const ReportOptions& options) {
   PointReport report;
   report.data = &point;
   report.throughput_unit = point.throughput_unit;
@@ -129,9 +129,8 @@ PointReport report_point(const results::RunData& run, const PointData& point,
     return report;
   }
   report.devices = devices::device_state(run, point);
-  const std::vector<double> times = untraced_times(point);
-  add_step_time(report, statistics::estimate(times, confidence));
-  report.flags = statistics::sample_flags(times);
+  add_step_time(report, results::step_time(point));
+  report.flags = statistics::sample_flags(untraced_times(point));
   report.flop_per_step = flop_per_step(point);
   add_memory(report, point);
   add_rates(report, point, options);
@@ -199,14 +198,9 @@ std::optional<double> model_flop_per_step(const PointData& point) {
 RunReport make_report(const results::RunData& run, std::string file, const ReportOptions& options) {
   RunReport report{.data = &run, .file = std::move(file)};
   report.calibration = calibration::calibration_of(run);
-  std::vector<double> confidence;
-  for (const PointData& point : run.points) {
-    confidence.push_back(microbench::is_bench(point) ? statistics::plain_confidence
-                                                     : results::confidence_of(point));
-  }
   std::vector<PointReport> reports(run.points.size());
   base::parallel_for(reports.size(), [&](std::size_t i) {
-    reports[i] = report_point(run, run.points[i], report.calibration, options, confidence[i]);
+    reports[i] = report_point(run, run.points[i], report.calibration, options);
   });
   std::vector<PointReport> points;
   for (PointReport& of_point : reports) {

@@ -105,7 +105,7 @@ inline constexpr double assumed_launch_deviation = 0.02;
 /// Returns the relative standard deviation of untraced step times, estimated from their median
 /// absolute deviation; 0 if there are no such times.
 [[nodiscard]] double step_deviation(const results::PointData& point);
-/// Returns the median seconds of the untraced steps; 0 if there are none.
+/// Returns the seconds of results::step_time(); 0 if there is none.
 [[nodiscard]] double median_step(const results::PointData& point);
 
 // The declarations below compare simulated with measured step times (model_fit.cpp).

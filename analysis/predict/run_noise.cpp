@@ -214,7 +214,8 @@ simulate::Noise noise_of(const results::PointData& point, const simulate::Layout
 }
 
 double median_step(const results::PointData& point) {
-  return statistics::median(results::untraced_times(point)).value_or(0);
+  const std::optional<statistics::Estimate> time = results::step_time(point);
+  return time ? time->median : 0;
 }
 
 double step_deviation(const results::PointData& point) {

@@ -185,7 +185,7 @@ bool has_parts(const RunSummary& summary, const fs::path& path) {
 }  // namespace
 
 void add_point(RunSummary& summary, const PointData& point, std::optional<std::string> part_file) {
-  const auto time = statistics::estimate(untraced_times(point), confidence_of(point));
+  const auto time = step_time(point);
   summary.figures.push_back({.step_time = time ? std::optional{time->median} : std::nullopt,
                              .counted = time ? time->samples : 0,
                              .steps = point.step_times.size(),

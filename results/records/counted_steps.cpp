@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "units/text.hpp"
@@ -55,11 +56,17 @@ std::vector<double> untraced_times(const PointData& point) {
 double confidence_of(const PointData& point) {
   // Results are kept between calls, since nominal_confidence() integrates numerically, which is
   // slow, and most points have the same plan of interim analyses.
-  thread_local std::map<std::pair<int, double>, double> known;
+  static std::mutex mutex;
+  static std::map<std::pair<int, double>, double> known;
+  const std::lock_guard lock{mutex};
   const Looks& looks = point.looks;
   const auto [at, is_new] = known.try_emplace({looks.planned, looks.growth}, 0);
   if (is_new) at->second = statistics::nominal_confidence(looks.planned, looks.growth);
   return at->second;
+}
+
+std::optional<statistics::Estimate> step_time(const PointData& point) {
+  return statistics::estimate(untraced_times(point), confidence_of(point));
 }
 
 std::string out_of_time(const PointData& point,

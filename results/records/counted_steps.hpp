@@ -31,6 +31,10 @@ struct StepBlock {
 /// Returns the confidence level for a point's step time: the same that the measuring loop used.
 [[nodiscard]] double confidence_of(const PointData& point);
 
+/// Returns the point's step time, which every report and prediction takes: the median of the
+/// untraced steps that count, with its interval; absent if no step counts.
+[[nodiscard]] std::optional<statistics::Estimate> step_time(const PointData& point);
+
 /// Returns a remark on a point whose measurement ended because its time (--max-time) was over: "out
 /// of time at ±2.3%", with half the width of the interval of `step_time`, or "time ran out before
 /// an interval was known". Returns "" for other points.

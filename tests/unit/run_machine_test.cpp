@@ -297,6 +297,21 @@ TEST(LaunchDeviation, IsThatOfMedians) {
   EXPECT_EQ(predict::launch_deviation(std::span{runs}.first(1)), predict::assumed_launch_deviation);
 }
 
+/// Times that depend on each other are averaged in blocks, so their median is not that of all
+/// steps.
+TEST(MedianStep, IsThatOfTheReport) {
+  results::RunData run = samples::run({measured(0, {.dp = 2}, 1)});
+  results::PointData& point = run.points[0];
+  point.step_times.clear();
+  for (int i = 0; i < 400; ++i) point.step_times.push_back({std::exp(std::sin(0.8 * i))});
+  point.traced.assign(400, 0);
+  point.dropped.assign(400, 0);
+  const statistics::Estimate reported = point_of(run).step_time.value();
+  ASSERT_TRUE(reported.block > 1 && reported.lower);
+  EXPECT_NE(reported.median, *statistics::median(results::untraced_times(point)));
+  EXPECT_EQ(predict::median_step(point), reported.median);
+}
+
 TEST(StepDeviation, IsNotMovedByOneSlowStep) {
   results::PointData point;
   for (const double time : {0.98, 0.99, 1.0, 1.01, 1.02, 9.0, 1.0})
