@@ -309,6 +309,7 @@ Prediction predict(const Question& question) {
                         .parts = question.parts,
                         .assumed = question.assumed,
                         .warnings = question.warnings};
+  prediction.ceiling = mfu_ceiling(question.machine, question.base.precision);
   if (question.fit) prediction.correction = question.fit->correction;
   std::vector<Planned> planned = plan(question, prediction);
   const Against against{question};

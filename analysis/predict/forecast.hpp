@@ -76,10 +76,11 @@ struct ForecastBaseline {
 /// forecast itself, the efficiency is 1 without an interval, and there are no waterfall and limit.
 void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 
-/// Returns the FLOP/s that MFU is relative to: the best measured rate of matrix multiplications
-/// with operands of this precision, else the data sheet's peak; absent if neither is known.
-[[nodiscard]] std::optional<double> peak_rate(const simulate::Machine& machine,
-                                              program::Precision precision);
+/// Returns the rate that the MFU of steps in this precision is relative to, the first of these that
+/// is known: the ceiling that reports take (calibration::ceiling_of), the fastest multiplication of
+/// the run's steps, the data sheet's peak. Absent if none is known.
+[[nodiscard]] std::optional<MfuCeiling> mfu_ceiling(const simulate::Machine& machine,
+                                                    program::Precision precision);
 
 // The functions below (next_measurement.cpp) write commands and find the next measurement.
 

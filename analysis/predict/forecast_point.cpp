@@ -17,17 +17,26 @@
 
 namespace isoscale::analysis::predict {
 
-std::optional<double> peak_rate(const simulate::Machine& machine, program::Precision precision) {
+std::optional<MfuCeiling> mfu_ceiling(const simulate::Machine& machine,
+                                      program::Precision precision) {
+  const auto& ceilings = machine.measured.gemm_ceilings;
+  if (const auto known = ceilings.find(program::name(precision)); known != ceilings.end()) {
+    return MfuCeiling{.rate = known->second, .what = "the best multiplication of the run"};
+  }
   const workloads::stack::Types types = workloads::stack::types_of(precision);
   double best = 0;
   for (const simulate::TimedGemm& gemm : machine.measured.gemms) {
     if (gemm.type != types.operand || gemm.mode != types.mode || !(gemm.seconds > 0)) continue;
     best = std::max(best, gemm.rate());
   }
-  if (best > 0) return best;
+  if (best > 0) {
+    return MfuCeiling{.rate = best, .what = "the fastest multiplication of the run's steps"};
+  }
   if (!machine.processor) return std::nullopt;
   for (const simulate::MatrixRate& rate : machine.processor->matrix) {
-    if (rate.type == types.operand && rate.mode == types.mode) return rate.peak;
+    if (rate.type == types.operand && rate.mode == types.mode) {
+      return MfuCeiling{.rate = rate.peak, .what = "the data sheet's peak"};
+    }
   }
   return std::nullopt;
 }
@@ -61,9 +70,9 @@ void add_parts(const StepEstimate& estimate, double correction, Forecast& foreca
 
 std::optional<double> mfu_of(const StepEstimate& estimate, const simulate::Machine& machine,
                              const Forecast& forecast) {
-  const std::optional<double> peak = peak_rate(machine, forecast.request.precision);
-  if (!peak || !estimate.model_flop) return std::nullopt;
-  return *estimate.model_flop / forecast.step_time.value / forecast.ranks / *peak;
+  const std::optional<MfuCeiling> ceiling = mfu_ceiling(machine, forecast.request.precision);
+  if (!ceiling || !estimate.model_flop) return std::nullopt;
+  return *estimate.model_flop / forecast.step_time.value / forecast.ranks / ceiling->rate;
 }
 
 Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
@@ -51,6 +52,12 @@ struct PartSource {
   std::string part;    ///< "links between nodes"
   std::string from;    ///< the file they are in: data sheet, run or software profile
   std::string source;  ///< publications that a sheet or profile cites, or "measured"
+};
+
+/// The rate that MFU is relative to.
+struct MfuCeiling {
+  double rate = 0;          ///< FLOP/s of one rank
+  std::string_view what{};  ///< "the best multiplication of the run"
 };
 
 /// A measured point of the run, for comparison with its prediction.
@@ -127,6 +134,7 @@ struct Prediction {
   std::string throughput_unit{};          ///< throughput_unit() of all points
   int node_ranks = 1;                     ///< ranks on each node in the prediction
   std::optional<double> correction{};     ///< measured / simulated step time; only of runs
+  std::optional<MfuCeiling> ceiling{};    ///< what MFU on the unchanged machine is relative to
   std::optional<int> baseline{};          ///< rank count that efficiency is relative to
   std::vector<MeasuredPoint> measured{};  ///< points of the run for comparison
   ForecastCurve base{};

@@ -84,6 +84,10 @@ Json candidate_json(const Candidate& at) {
           {"why_not", render::text_or_null(at.why_not)}};
 }
 
+Json ceiling_json(const std::optional<MfuCeiling>& ceiling) {
+  return ceiling ? Json{{"rate", ceiling->rate}, {"what", ceiling->what}} : Json{};
+}
+
 Json part_json(const PartSource& at) {
   return {{"part", at.part}, {"from", at.from}, {"source", at.source}};
 }
@@ -201,6 +205,7 @@ Json prediction_json(const Prediction& prediction) {
           {"workload", prediction.workload},
           {"title", prediction.title},
           {"throughput_unit", prediction.throughput_unit},
+          {"mfu_ceiling", ceiling_json(prediction.ceiling)},
           {"node_ranks", prediction.node_ranks},
           {"baseline", render::number_or_null(prediction.baseline)},
           {"has_efficiency", prediction.has_efficiency()},

@@ -312,14 +312,16 @@ void append_key(render::Document& document, const Prediction& prediction) {
   };
   document.emplace_back(render::Heading{""});
   line("90% interval: the interval that holds the number before it nine times in ten.");
-  line(
-      "MFU: share of the peak that the model's GEMMs use. The products of attention count in "
-      "full,");
-  line("although a fused kernel of causal attention computes half of them." +
-       (prediction.has_efficiency() && prediction.baseline
-            ? fmt::format(" Efficiency: throughput per rank relative to {}.",
-                          base::counted(*prediction.baseline, "rank"))
-            : ""));
+  if (prediction.ceiling) {
+    line(fmt::format("MFU: share of {} that the model's GEMMs reach.", prediction.ceiling->what));
+    line(
+        "The products of attention count in full, although a fused causal kernel computes half of "
+        "them.");
+  }
+  if (prediction.has_efficiency() && prediction.baseline) {
+    line(fmt::format("Efficiency: throughput per rank relative to {}.",
+                     base::counted(*prediction.baseline, "rank")));
+  }
   line(
       "noise, launch, model: relative standard deviations that make the interval: from step to "
       "step, from launch");

@@ -134,6 +134,9 @@ simulate::Measured calibrated(const results::RunData& run,
                               const results::CalibrationData& calibration,
                               const std::string& dtype) {
   simulate::Measured measured{.gemms = gemms_of(calibration)};
+  for (const results::GemmCeiling& at : calibration.ceilings) {
+    if (at.rate > 0) measured.gemm_ceilings[at.dtype] = at.rate;
+  }
   // NCCL splits every message into parts, while MPI libraries may also move messages as a whole.
   if (run.device == "host") measured.untold = simulate::Moved::whole;
   // One of the curves with the same op, members and nodes is chosen. The first criterion is the

@@ -119,6 +119,7 @@ bool change_latency(Machine& machine, double factor) {
 bool change_gemm(Machine& machine, double factor) {
   bool found = !machine.measured.gemms.empty();
   for (simulate::TimedGemm& gemm : machine.measured.gemms) gemm.seconds /= factor;
+  for (auto& [precision, rate] : machine.measured.gemm_ceilings) rate *= factor;
   if (!machine.processor) return found;
   for (simulate::MatrixRate& rate : machine.processor->matrix) {
     rate.peak *= factor;

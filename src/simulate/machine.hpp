@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -222,6 +224,9 @@ struct TimedCommunication {
 /// The measured times of a machine. They are used in preference to its data sheet.
 struct Measured {
   std::vector<TimedGemm> gemms{};
+  /// FLOP/s of the fastest multiplication that a micro-benchmark measured, by program::name() of
+  /// the precision. It is what MFU is relative to.
+  std::map<std::string, double, std::less<>> gemm_ceilings{};
   std::vector<TimedLocal> locals{};
   std::vector<TimedCommunication> communication{};
   /// The way in which data is assumed to move if the measured times do not show it. It should not

@@ -142,13 +142,18 @@ TEST(Forecast, SaysWhereTheLimitMoves) {
 
 TEST(Forecast, KnowsThePeakThatMfuIsOf) {
   simulate::Machine machine = plain_sheet();
-  EXPECT_EQ(peak_rate(machine, program::Precision::f32), 1e12);
-  EXPECT_EQ(peak_rate(machine, program::Precision::bf16), std::nullopt);
+  EXPECT_EQ(mfu_ceiling(machine, program::Precision::f32)->rate, 1e12);
+  EXPECT_FALSE(mfu_ceiling(machine, program::Precision::bf16));
   machine.measured.gemms = {
       {.type = program::DType::f32, .shape = {100, 100, 100, 1}, .seconds = 4e-6},
       {.type = program::DType::f32, .shape = {10, 10, 10, 1}, .seconds = 1e-6},
       {.type = program::DType::f64, .shape = {100, 100, 100, 1}, .seconds = 1e-6}};
-  EXPECT_DOUBLE_EQ(*peak_rate(machine, program::Precision::f32), 2e6 / 4e-6);
+  EXPECT_DOUBLE_EQ(mfu_ceiling(machine, program::Precision::f32)->rate, 2e6 / 4e-6);
+  // The ceiling of the run's rows counts, although a multiplication of its steps was faster.
+  machine.measured.gemm_ceilings = {{"f32", 4e11}};
+  EXPECT_EQ(mfu_ceiling(machine, program::Precision::f32)->rate, 4e11);
+  const simulate::Machine faster = changed(machine, parse_what_if("gemm=2x"));
+  EXPECT_EQ(mfu_ceiling(faster, program::Precision::f32)->rate, 8e11);
 }
 
 TEST(Forecast, WeakScalingCountsTokensAsOftenAsTheModelIsLarger) {
