@@ -56,12 +56,8 @@ void add_noise(efficiency::StepCosts& costs, double delay) {
 /// Fills in the forecast's breakdown and costs: those of the simulated step plus the delay by
 /// noise, multiplied by `correction`.
 void add_parts(const StepEstimate& estimate, double correction, Forecast& forecast) {
-  if (!estimate.breakdown) return;
-  forecast.breakdown = estimate.breakdown;
-  forecast.breakdown->wait += estimate.delay;
-  forecast.breakdown->step += estimate.delay;
-  *forecast.breakdown *= correction;
-  if (!estimate.loss) return;
+  forecast.breakdown = breakdown_of(estimate, correction);
+  if (!estimate.breakdown || !estimate.loss) return;
   forecast.costs = estimate.loss->costs;
   add_noise(*forecast.costs, estimate.delay);
   const efficiency::StepCosts once = *forecast.costs;

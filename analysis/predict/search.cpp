@@ -274,9 +274,8 @@ class Search {
                              .step_time = step.seconds() * correction,
                              .throughput = rate / correction,
                              .memory = step.memory,
-                             .breakdown = step.breakdown,
+                             .breakdown = breakdown_of(step, correction),
                              .why_not = i == 0 ? "" : why_not(step, *best.front().whole)});
-      if (step.breakdown) *result.best.back().breakdown *= correction;
     }
   }
 

@@ -279,6 +279,15 @@ void keep_wait_positive(StepEstimate& step) {
 
 }  // namespace
 
+std::optional<breakdown::Breakdown> breakdown_of(const StepEstimate& estimate, double correction) {
+  std::optional<breakdown::Breakdown> parts = estimate.breakdown;
+  if (!parts) return parts;
+  parts->wait += estimate.delay;
+  parts->step += estimate.delay;
+  *parts *= correction;
+  return parts;
+}
+
 StepEstimate whole_step(const EstimateSetting& setting, const Request& request) {
   require_steps(setting, request);
   return explained_step(setting, request, setting.most_bytes).estimate;

@@ -53,6 +53,11 @@ struct StepEstimate {
   [[nodiscard]] double seconds() const { return simulated + delay; }
 };
 
+/// Returns the breakdown of an estimated step with its noise, which counts as waiting; `correction`
+/// multiplies all parts. Absent if the estimate has none.
+[[nodiscard]] std::optional<breakdown::Breakdown> breakdown_of(const StepEstimate& estimate,
+                                                               double correction);
+
 /// Estimates one step of `request`. If the step needs more than `most_bytes` on the device, the
 /// estimate has only its memory and work, and an infinite time. Throws base::UsageError if the
 /// request is impossible, or if the machine lacks values that the step needs.

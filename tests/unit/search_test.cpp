@@ -392,6 +392,20 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
   }
 }
 
+/// The parts of a step hold what noise adds to it.
+TEST(SearchTest, PartsOfTheBestAddUpToTheirSteps) {
+  predict::Question question = question_of(base_of({{"batch", "16"}}, 4), machine_of(80e9));
+  question.machine.noise.rank = 0.02;
+  question.mesh = {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 1}};
+  for (const predict::Candidate& at : predict::search(question, 8).best) {
+    const breakdown::Breakdown& parts = at.breakdown.value();
+    const double sum = parts.compute + parts.copies + parts.transfer + parts.wait + parts.bubble +
+                       parts.gap + parts.other;
+    EXPECT_NEAR(sum, at.step_time, 1e-6 * at.step_time) << text_of(at.request);
+    EXPECT_GT(parts.wait, 0);
+  }
+}
+
 /// A search and a prediction place the experts' ranks alike.
 TEST(SearchTest, PredictsTheTimeOfSpreadExperts) {
   const Request base = base_of(
