@@ -68,6 +68,9 @@ struct RowReference {
 /// the result were wrong, which reports show next to the rates, or it was slower than expected.
 [[nodiscard]] bool has_rates(const results::RowData& row);
 
+/// True for a row of the workload `memory` that both reads and writes the device's own memory.
+[[nodiscard]] bool is_within_device(const results::RowData& row);
+
 /// Sets `known` to `other` if `known` has no value yet. This merges rows about the same pair, where
 /// one row may have a value that another lacks.
 template <class T>

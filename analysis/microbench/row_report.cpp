@@ -64,11 +64,6 @@ std::optional<double> share(std::optional<double> value, std::optional<double> w
   return *value / *whole;
 }
 
-/// True if a memory row both reads and writes the device's own memory.
-bool within_device(const std::string& kind) {
-  return kind == "d2d" || kind == "copy" || kind == "triad";
-}
-
 void add_gemm(RowReport& report, const RowReference& reference) {
   const std::string dtype = text_of(*report.data, "dtype");
   report.flops = rate(number_of(*report.data, "flop"), report.time);
@@ -110,6 +105,11 @@ bool has_rates(const RowData& row) {
   return row.status != results::PointStatus::skipped && !row.times.empty();
 }
 
+bool is_within_device(const RowData& row) {
+  const std::string kind = text_of(row, "kind");
+  return text_of(row, "op") == "memory" && (kind == "d2d" || kind == "copy" || kind == "triad");
+}
+
 RowReport report_row(const RowData& row, const RowReference& reference) {
   RowReport report;
   report.data = &row;
@@ -128,7 +128,7 @@ RowReport report_row(const RowData& row, const RowReference& reference) {
     if (report.algbw && factor) report.busbw = *report.algbw * *factor;
   } else if (op == "p2p" || op == "memory") {
     report.bandwidth = rate(bytes, report.time);
-    if (op == "memory" && reference.datasheet != nullptr && within_device(text_of(row, "kind"))) {
+    if (reference.datasheet != nullptr && is_within_device(row)) {
       report.of_memory_peak = share(report.bandwidth, reference.datasheet->memory);
     }
   }

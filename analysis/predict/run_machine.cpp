@@ -239,6 +239,21 @@ double bandwidth_of(const std::vector<simulate::TimedLocal>& locals) {
   return best;
 }
 
+/// Returns the bytes/s that the workload `memory` measured for the largest arrays in the device's
+/// memory, of all ranks at once if it measured that; 0 if it did not run.
+double bandwidth_of_rows(const RunData& run) {
+  std::tuple<bool, double, double> best{};  // all ranks at once, bytes of an array, bytes/s
+  for (const PointData& point : run.points) {
+    for (const results::RowData& row : point.rows) {
+      if (row.status != results::PointStatus::ok || !microbench::is_within_device(row)) continue;
+      const std::optional<double> bandwidth = microbench::report_row(row, {}).bandwidth;
+      best = std::max(best, {text_of(row, "together") == "all",
+                             number_of(row, "array_bytes").value_or(0), bandwidth.value_or(0)});
+    }
+  }
+  return std::get<2>(best);
+}
+
 std::string name_of(const RunData& run) {
   const std::string cpu = run.rank_facts.empty() ? "" : text_of(run.rank_facts[0], "cpu_model");
   const std::string what = run.device_detail.empty() ? cpu : run.device_detail;
@@ -293,12 +308,10 @@ simulate::Machine run_machine(const RunData& run) {
   } else if (machine.overlap == simulate::Overlap{}) {
     machine.overlap = {.compute = traced.compute_slowdown, .communication = in_steps.slowdown};
   }
-  const double capacity = capacity_of(run), bandwidth = bandwidth_of(machine.measured.locals);
-  if (capacity > 0 && bandwidth > 0) {
-    machine.memory.emplace();
-    machine.memory->capacity = capacity;
-    machine.memory->bandwidth = bandwidth;
-  }
+  // Without traced steps no op tells how fast the memory is.
+  const double of_ops = bandwidth_of(machine.measured.locals);
+  const double bandwidth = of_ops > 0 ? of_ops : bandwidth_of_rows(run);
+  if (bandwidth > 0) machine.memory = {.capacity = capacity_of(run), .bandwidth = bandwidth};
   return machine;
 }
 

@@ -28,9 +28,13 @@ namespace {
 using program::DType;
 using program::OpKind;
 
-[[noreturn]] void refuse(const Machine& machine, std::string_view what) {
-  throw base::usage_error("{} says nothing of {}; add it to the system file, or measure it",
-                          machine.name.empty() ? "the machine" : machine.name, what);
+/// Throws base::UsageError for a part of the machine whose speed is not known; `measured_by` names
+/// the options with which a run measures it.
+[[noreturn]] void refuse(const Machine& machine, std::string_view what,
+                         std::string_view measured_by) {
+  throw base::usage_error(
+      "{} says nothing of {}; add it to the system file, or measure it in the run with {}",
+      machine.name.empty() ? "the machine" : machine.name, what, measured_by);
 }
 
 /// Throws base::UsageError for communication whose time the machine does not give, neither by a
@@ -38,7 +42,7 @@ using program::OpKind;
 [[noreturn]] void refuse_communication(const Machine& machine, std::string_view what,
                                        const GroupPlace& place) {
   if (place.nodes <= 1 || machine.measured.communication.empty()) {
-    refuse(machine, fmt::format("{} between ranks", what));
+    refuse(machine, fmt::format("{} between ranks", what), "--workload calibrate");
   }
   throw base::usage_error(
       "{}: nothing was measured of {} between nodes; measure on two nodes or more, "
@@ -68,7 +72,8 @@ const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DTy
   }
   refuse(machine,
          fmt::format("GEMMs in {}",
-                     mode == program::ComputeMode::tf32 ? "tf32" : program::name(rate_type(type))));
+                     mode == program::ComputeMode::tf32 ? "tf32" : program::name(rate_type(type))),
+         "--workload calibrate and that --dtype");
 }
 
 /// Returns the fused kernel with which the machine's software computes attention; null if it uses
@@ -79,8 +84,10 @@ const AttentionKernel* attention_kernel(const Machine& machine) {
   for (const AttentionKernel& kernel : machine.processor->attention) {
     if (kernel.name == machine.software.attention) return &kernel;
   }
-  refuse(machine, fmt::format("the attention kernel {} of {}", machine.software.attention,
-                              machine.software.name));
+  throw base::usage_error(
+      "{} says nothing of the attention kernel {} of {}; add it to the system file",
+      machine.name.empty() ? "the machine" : machine.name, machine.software.attention,
+      machine.software.name);
 }
 
 /// Returns the seconds from the end of an op to the start of the next one; 0 if they are not known.
@@ -354,7 +361,9 @@ double local_seconds(const Machine& machine, OpKind kind, double bytes, double m
   if (const auto known = measured_local_seconds(machine.measured, kind, bytes)) {
     return launch_of(machine) + *known;
   }
-  if (!machine.memory) refuse(machine, "the bandwidth of device memory");
+  if (!machine.memory) {
+    refuse(machine, "the bandwidth of device memory", "--trace-steps 4, or with --workload memory");
+  }
   return launch_of(machine) +
          memory_seconds(machine, moved * value_of(machine.software.traffic, kind, 1));
 }

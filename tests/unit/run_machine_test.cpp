@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/run_machine.hpp"
+#include "analysis/predict/step_estimate.hpp"
 #include "analysis_test.hpp"
 #include "known_machine.hpp"
 #include "simulate/measured_time.hpp"
@@ -63,6 +64,44 @@ TEST(RunMachine, HasTheTimeOfEveryOtherOpAndTheGapBetweenThem) {
   EXPECT_NEAR(machine.overlap.compute, 1, close);
   EXPECT_NEAR(machine.overlap.communication, 1, close);
   EXPECT_FALSE(machine.folded);
+}
+
+TEST(RunMachine, HasTheCeilingOfTheReport) {
+  const results::CalibrationData calibration =
+      calibration::calibration_of(samples::known_run(truth));
+  EXPECT_EQ(machine_of_run().measured.gemm_ceilings.at("f32"),
+            calibration::ceiling_of(calibration, "f32")->rate);
+}
+
+/// Without traced steps the workload `memory` tells how long ops take that move data.
+TEST(RunMachine, TakesTheMemoryFromItsRowsWhereNoStepWasTraced) {
+  results::RunData run = samples::known_run(truth);
+  for (results::PointData& point : run.points) {
+    point.traces.clear();
+    point.traced.assign(point.traced.size(), 0);
+  }
+  const workloads::Request request = samples::known_request(2);
+  const workloads::Workload& workload = workloads::find_workload("dp");
+  const auto seconds = [&](const simulate::Machine& machine) {
+    return predict::estimate_step({workload, machine, simulate::packed(2, 1)}, request).seconds();
+  };
+  const simulate::Machine unknown = predict::run_machine(run);
+  EXPECT_THAT(testing_support::refusal([&] { (void)seconds(unknown); }),
+              HasSubstr("--workload memory"));
+  results::PointData rows = samples::bench_point(99, "memory", 8);
+  const auto add = [&](const char* together, double bytes, double rate) {
+    rows.rows.push_back(samples::row({{"op", "memory"}, {"kind", "copy"}, {"together", together}},
+                                     {{"bytes", bytes}, {"array_bytes", bytes / 2}}, bytes / rate,
+                                     8));
+  };
+  add("one", 1e8, 9e9);
+  add("all", 1e6, 8e9);
+  add("all", 1e8, truth.memory);
+  run.points.push_back(rows);
+  const simulate::Machine known = predict::run_machine(run);
+  EXPECT_NEAR(known.memory.value().bandwidth, truth.memory, close * truth.memory);
+  const double expected = samples::known_step(truth, 2, 20);
+  EXPECT_NEAR(seconds(known), expected, 0.2 * expected);
 }
 
 TEST(RunMachine, HasLatencyAndBandwidthOfEachGroup) {
