@@ -23,6 +23,7 @@
 #include "results/records/point_facts.hpp"
 #include "simulate/measured_time.hpp"
 #include "statistics/estimate.hpp"
+#include "workloads/api/toml_files.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {
@@ -278,6 +279,13 @@ workloads::Model model_of(const results::PointData& point) {
                          .source = "the run file",
                          .gated_mlp = gated != point.model_shape.end() && gated->second == "yes"};
   for (const auto& [key, size] : workloads::model_sizes()) model.*size = number_in(point, key);
+  // A run file does not say the following two; they are known of the models of Isoscale.
+  for (const workloads::Preset& preset : workloads::model_presets()) {
+    if (preset.name != point.model) continue;
+    const workloads::Model known = workloads::parse_model(preset.toml, preset.name);
+    model.tied_embedding = known.tied_embedding;
+    model.learned_positions = known.learned_positions;
+  }
   return model;
 }
 

@@ -104,6 +104,14 @@ TEST(RunMachine, TakesTheMemoryFromItsRowsWhereNoStepWasTraced) {
   EXPECT_NEAR(seconds(known), expected, 0.2 * expected);
 }
 
+/// A run file does not say whether the projection to the vocabulary has weights of its own.
+TEST(RunMachine, KnowsWhichModelsOfIsoscaleTieTheirEmbedding) {
+  results::PointData point = samples::known_run(truth).points.front();
+  EXPECT_TRUE(predict::request_of(point).model.tied_embedding);
+  point.model = "llama3-8b";
+  EXPECT_FALSE(predict::request_of(point).model.tied_embedding);
+}
+
 TEST(RunMachine, HasLatencyAndBandwidthOfEachGroup) {
   const simulate::Machine& machine = machine_of_run();
   ASSERT_EQ(machine.measured.communication.size(), 3U);
