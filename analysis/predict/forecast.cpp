@@ -268,6 +268,23 @@ double share_of(const Forecast& forecast) {
 
 std::vector<Stretch> stretches(const ForecastCurve& curve) {
   std::vector<Stretch> result;
+/// Adds the command that measures the best candidate, and a warning if the machine lacks the memory
+/// to run it.
+void add_command(const Question& question, Prediction& prediction) {
+  const workloads::Request& best = prediction.best.front().request;
+  prediction.command = command_of(question, best);
+  prediction.command_memory = run_memory(*question.workload, best).device;
+  const auto& memory = question.machine.memory;
+  if (!memory || memory->capacity <= 0 || *prediction.command_memory <= memory->capacity) return;
+  const auto bytes = [](double value) {
+    return units::format(units::Bytes{static_cast<std::uint64_t>(value)});
+  };
+  prediction.warnings.push_back(fmt::format(
+      "the command that runs the best needs {} on the device of a rank, more than the {} it has: "
+      "isoscale run keeps tensors that training software frees",
+      bytes(*prediction.command_memory), bytes(memory->capacity)));
+}
+
   for (const Forecast& point : curve.points) {
     if (!point.waterfall) continue;
     if (result.empty() || result.back().limit != point.limit) {
@@ -325,9 +342,7 @@ Prediction predict(const Question& question) {
   prediction.limits = limit_sentences(prediction.base);
   prediction.next = next_of(question, prediction.base);
   describe_work(question, prediction);
-  if (!prediction.best.empty()) {
-    prediction.command = command_of(question, prediction.best.front().request);
-  }
+  if (!prediction.best.empty()) add_command(question, prediction);
   warn(question, prediction);
   const std::string commands =
       prediction.command + (prediction.next ? prediction.next->command : "");

@@ -144,6 +144,9 @@ struct Prediction {
   std::vector<Candidate> best{};  ///< found by the search on the most ranks, best first
   int searched = 0;               ///< number of candidates that this search examined
   std::string command{};          ///< the command that measures the best candidate
+  /// The bytes that this command needs on the device of a rank, as `run --dry-run` counts them. A
+  /// run may need more than the training software whose memory is predicted.
+  std::optional<double> command_memory{};
   /// The samples and the tokens of a step under strong scaling; absent if the workload's steps have
   /// none.
   std::optional<double> batch{}, tokens_per_step{};

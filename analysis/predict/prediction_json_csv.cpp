@@ -218,6 +218,7 @@ Json prediction_json(const Prediction& prediction) {
           {"searched", prediction.searched},
           {"best", render::list_json(prediction.best, candidate_json)},
           {"best_command", render::text_or_null(prediction.command)},
+          {"best_command_memory", render::number_or_null(prediction.command_memory)},
           {"batch", render::number_or_null(prediction.batch)},
           {"tokens_per_step", render::number_or_null(prediction.tokens_per_step)},
           {"options", prediction.options},

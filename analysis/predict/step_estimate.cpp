@@ -19,6 +19,7 @@
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "program/added_sections.hpp"
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/noise_delay.hpp"
@@ -376,6 +377,18 @@ void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts
 StepMemory step_memory(const program::RankProgram& program) {
   return memory_sum(
       [&](std::size_t space) { return static_cast<double>(program.arena_bytes[space]); });
+}
+
+StepMemory run_memory(const Workload& workload, Request request) {
+  request.trainer = workloads::Trainer::none;
+  const program::ProgramSet set = workload.build(request);
+  StepMemory largest;
+  for (const program::RankProgram& one : set.programs) {
+    const auto arenas = program::arenas_with(program::AddedSections::checks, one, set.mesh);
+    largest = larger(
+        largest, memory_sum([&](std::size_t space) { return static_cast<double>(arenas[space]); }));
+  }
+  return largest;
 }
 
 double stage_device_bytes(const Request& request, int stage) {

@@ -96,6 +96,12 @@ void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts
 
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
 
+/// Returns the memory with which `isoscale run` plays the request: that of its own programs, not of
+/// training software, with the sections that check results. On the host device a run also needs
+/// copies for MPI, which are not counted.
+[[nodiscard]] StepMemory run_memory(const workloads::Workload& workload,
+                                    workloads::Request request);
+
 /// Returns the device memory of a rank of one pipeline stage. It builds only the program of this
 /// stage, and the whole step needs at least as much. The workload must be built from the stack of
 /// layers.

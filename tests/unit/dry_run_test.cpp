@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "analysis/predict/forecast.hpp"
+#include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
 #include "machine/gpu_choice.hpp"
 #include "parsed_commands.hpp"
@@ -160,6 +161,35 @@ TEST_F(PricedPlan, TakesRanksOfANodeFromTheCommandBeforeTheSheet) {
   const plan::Plan narrow = priced();
   EXPECT_EQ(narrow.points.front().nodes, 8);
   EXPECT_GT(*narrow.points.front().load.step, *of_sheet.points.front().load.step);
+}
+
+/// A run of the best layout keeps more than the training software whose memory is predicted.
+TEST_F(PricedPlan, NeedsTheMemoryThatASearchTellsOfItsBest) {
+  simulate::Machine sheet = analysis::predict::load_system("h100-ndr");
+  settings::PredictCommand command = samples::plain_command();
+  command.precision = Precision::bf16;
+  command.mesh = {{mesh::Axis::tp, 1}, {mesh::Axis::pp, 1}};
+  command.settings.insert(command.settings.end(), {{"vocabulary", "off"}, {"recompute", "none"}});
+  command.ranks = {8};
+  command.best = true;
+  const auto searched = [&] { return predict(analysis::predict::question_of(command, sheet)); };
+  const analysis::predict::Prediction roomy = searched();
+  const workloads::Request& best = roomy.best.front().request;
+  hybrid().options = best.options;
+  hybrid().options.erase("microbatches");  // they follow from the batch
+  hybrid().precision = Precision::bf16;
+  config_.experiments.front().mesh = {{mesh::Axis::dp, 8}};
+  ASSERT_EQ(best.mesh, mesh::Shape{.dp = 8});
+  ASSERT_EQ(planned().points.front().skip_reason, "");
+  const auto planned_bytes = static_cast<double>(planned().points.front().memory_per_rank->value());
+  EXPECT_EQ(roomy.command_memory, planned_bytes);
+  EXPECT_GT(planned_bytes, roomy.best.front().memory.device);
+  sheet.memory->capacity = planned_bytes;
+  const std::size_t warnings = searched().warnings.size();
+  sheet.memory->capacity = planned_bytes - 1;  // still enough for the training software
+  const analysis::predict::Prediction tight = searched();
+  EXPECT_EQ(tight.best.front().request, best);
+  EXPECT_EQ(tight.warnings.size(), warnings + 1);
 }
 
 TEST_F(PricedPlan, HasTheMemoryAndTheRatesOfTheSheet) {
