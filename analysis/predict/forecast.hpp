@@ -100,12 +100,10 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 [[nodiscard]] double interval_width(double efficiency, const Uncertainty& uncertainty);
 
 /// Returns possible next measurements, each with the width that the interval of the efficiency of
-/// `forecast` would then have, narrowest first. The first two are left out if they need more ranks
-/// than the forecast has, or if the run already measured there:
-///   the curve on twice its ranks, which gives one more point that tests the prediction, and a
-///     shorter extrapolation
-///   collectives on twice the ranks, so that the growth of their latency with the group is measured
-///     and not extrapolated from smaller groups
+/// `forecast` would then have, narrowest first. Each command measures all that a prediction needs:
+///   the curve and collectives on twice its ranks too, which gives one more point that tests the
+///     prediction, a shorter extrapolation, and the growth of latency with the group; left out if
+///     the forecast has fewer ranks, or if the run already measured there
 ///   the same points for four times as long, which halves the error of their medians
 ///   another launch, so that the deviation between launches is known; the mean of both is then used
 /// `points` are the points to which `fit` was fitted.

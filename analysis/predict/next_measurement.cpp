@@ -9,7 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <ranges>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -122,12 +122,23 @@ std::optional<std::string> model_file(const results::RunData& run, const std::st
   return found == files.end() ? std::nullopt : std::optional{*found};
 }
 
+/// Returns the file that model_to_write() asks the user to write: the model's name with ".toml", or
+/// another name if the run's command line names such a file, which may be its experiment file.
+std::string file_to_write(const results::RunData& run, const std::string& model) {
+  std::string file = model + ".toml";
+  const std::vector<std::string> words = base::shell_words(run.command_line);
+  const bool is_taken = std::ranges::any_of(words, [&](const std::string& word) {
+    return std::filesystem::path{word}.filename() == file;
+  });
+  return is_taken ? model + "-model.toml" : file;
+}
+
 /// Returns the argument of --model that selects a run's model, quoted for a shell: a built-in name,
 /// the file that the run's command line named, or the file that model_to_write() asks the user to
 /// write.
 std::string model_argument(const results::RunData& run, const std::string& model) {
   if (is_built_in(model)) return model;
-  const std::vector<std::string> words{model_file(run, model).value_or(model + ".toml")};
+  const std::vector<std::string> words{model_file(run, model).value_or(file_to_write(run, model))};
   return base::shell_quoted(words);
 }
 
@@ -169,48 +180,47 @@ struct Plan {
 };
 
 std::string command(const results::RunData& run, const PointData& point, const Plan& plan) {
-  // A plan that only calibrates runs no steps, so it needs no options of steps.
-  const bool has_steps = plan.workloads.starts_with(point.workload);
   return fmt::format(
       "mpirun -np {} isoscale run --workload {} --device {} --dtype {}{} --ranks {}{}", plan.ranks,
-      plan.workloads, run.device, point.dtype, has_steps ? settings_of(run, point) : "",
-      plan.rank_list, plan.more);
+      plan.workloads, run.device, point.dtype, settings_of(run, point), plan.rank_list, plan.more);
 }
 
-/// Returns proposed measurements on twice the measured ranks, each with the uncertainty that would
-/// remain; empty if the prediction asks for fewer than twice the measured ranks.
-std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
-    const results::RunData& run, const PointData& point, const ModelFit& fit,
-    const simulate::Machine& machine, const Forecast& forecast, const FitParts& parts) {
+/// Returns the list of the measured rank counts and, if given, one more: "1,2,4".
+std::string rank_list(const ModelFit& fit, std::optional<int> more = std::nullopt) {
+  std::vector<int> counts;
+  for (const MeasuredPoint& point : fit.points) counts.push_back(point.ranks);
+  if (more) counts.push_back(*more);
+  return fmt::format("{}", fmt::join(counts, ","));
+}
+
+/// Returns the proposal to measure the run again with a point and collectives on twice as many
+/// ranks, and the uncertainty that would remain. A prediction takes points and collectives from one
+/// file, so the command measures all of them. Absent if the prediction asks for fewer ranks, and if
+/// the run has a point on that many ranks that was left out because ranks shared cores: a new one
+/// would be left out for the same reason.
+std::optional<std::pair<NextMeasurement, Uncertainty>> larger_one(const results::RunData& run,
+                                                                  const PointData& point,
+                                                                  const ModelFit& fit,
+                                                                  const simulate::Machine& machine,
+                                                                  const Forecast& forecast) {
   const int twice = 2 * fit.most_ranks;
-  if (twice > forecast.ranks) return {};
-  const std::string list = std::to_string(twice);
-  ModelFit larger{.known = fit.known, .most_ranks = twice, .drift = fit.drift};
-  larger.known.fit *= with_one_more(fit);
-  FitParts after_point = fit_parts(larger, machine, forecast);  // its `law` is replaced below
-  after_point.law = parts.law;
-  FitParts after_groups = parts;
-  after_groups.law = fit_parts(fit, with_larger_groups(machine), forecast).law;
-  // The run may already have a point on this many ranks that was left out because ranks shared
-  // cores. A new point would be left out for the same reason, so it is not proposed.
   const auto has = [&](std::string_view workload) {
     return std::ranges::any_of(run.points, [&](const PointData& at) {
       return at.ranks == twice && at.workload == workload && at.status == results::PointStatus::ok;
     });
   };
-  std::vector<std::pair<NextMeasurement, Uncertainty>> found;
-  const auto add = [&](std::string what, std::string workloads, const FitParts& then) {
-    const Plan plan{.ranks = twice, .workloads = std::move(workloads), .rank_list = list};
-    found.push_back({{.what = std::move(what), .command = command(run, point, plan)},
-                     uncertainty_with(fit, then)});
-  };
-  if (!has(point.workload)) {
-    add(fmt::format("the run on {} ranks", twice), point.workload + ",calibrate", after_point);
-  }
-  if (!has("calibrate")) {
-    add(fmt::format("collectives on {} ranks", twice), "calibrate", after_groups);
-  }
-  return found;
+  if (twice > forecast.ranks || has(point.workload)) return std::nullopt;
+  ModelFit larger{.known = fit.known, .most_ranks = twice, .drift = fit.drift};
+  larger.known.fit *= with_one_more(fit);
+  FitParts then = fit_parts(larger, machine, forecast);  // its `law` is replaced below
+  const bool has_groups = has("calibrate");
+  then.law = fit_parts(fit, has_groups ? machine : with_larger_groups(machine), forecast).law;
+  const Plan plan{.ranks = twice,
+                  .workloads = point.workload + ",calibrate",
+                  .rank_list = rank_list(fit, twice)};
+  return std::pair{NextMeasurement{.what = fmt::format("the run on {} ranks", twice),
+                                   .command = command(run, point, plan)},
+                   uncertainty_with(fit, then)};
 }
 
 }  // namespace
@@ -226,8 +236,9 @@ std::string model_to_write(const Question& question) {
   while (keys.ends_with('\n')) keys.pop_back();
   return fmt::format(
       "the run's command line names no file of the model {0}; before the command write its keys "
-      "into {0}.toml, one a line: {1}",
-      model.name, fmt::join(base::split(keys, '\n'), "; "));
+      "into {1}, one a line: {2}",
+      model.name, file_to_write(*question.run, model.name),
+      fmt::join(base::split(keys, '\n'), "; "));
 }
 
 std::string command_of(const Question& question, const workloads::Request& request) {
@@ -267,11 +278,13 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   const PointData& smallest = *points.front();
   const FitParts parts = fit_parts(fit, machine, forecast);
   const Uncertainty now = uncertainty_with(fit, parts);
-  auto found = larger_ones(run, smallest, fit, machine, forecast, parts);
-  const auto counts = fit.points | std::views::transform(&MeasuredPoint::ranks);
+  std::vector<std::pair<NextMeasurement, Uncertainty>> found;
+  if (auto larger = larger_one(run, smallest, fit, machine, forecast)) {
+    found.push_back(std::move(*larger));
+  }
   Plan again{.ranks = fit.most_ranks,
              .workloads = smallest.workload + ",calibrate",
-             .rank_list = fmt::format("{}", fmt::join(counts, ","))};
+             .rank_list = rank_list(fit)};
 
   Uncertainty of_two = now;
   of_two.launch /= std::sqrt(2.0);

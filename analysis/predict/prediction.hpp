@@ -112,7 +112,7 @@ struct ForecastCurve {
 
 /// A measurement that would narrow the interval of a forecast.
 struct NextMeasurement {
-  std::string what{};  ///< "collectives on 8 ranks", "the run on 8 ranks"
+  std::string what{};  ///< "the run on 8 ranks"
   std::string command{};
   double width_now = 0, width_then = 0;  ///< of the efficiency's interval, before and after
 };
