@@ -169,21 +169,27 @@ void dry_run_on(const std::string& sheet, const std::string& why, const settings
   const PricedMachine machine = services.priced_machine(sheet);
   const plan::Site site = site_of(machine, asked, ranks);
   const auto [config, gpu_work] = plan::with_gpu_work(asked, site);
-  plan::Plan plan = plan::make_plan(config, site);
-  price(machine, config, plan);
-  std::string text;
-  if (!why.empty()) {
-    text = fmt::format(
-        "{}: {} is assumed; name another machine with --on (isoscale list systems), or give "
-        "--device host.\n",
-        why, sheet);
+  const std::string assumption =
+      why.empty() ? ""
+                  : fmt::format(
+                        "{}: {} is assumed; name another machine with --on (isoscale list "
+                        "systems), or give --device host.\n",
+                        why, sheet);
+  plan::Plan plan;
+  try {
+    plan = plan::make_plan(config, site);
+    price(machine, config, plan);
+  } catch (const base::UsageError& error) {
+    throw base::UsageError(assumption + error.what(), error.where());
   }
-  text += fmt::format(
-      "Times are for {} ({} a node, {} a rank): steps as isoscale predict has them, "
-      "micro-benchmarks "
-      "at usual rates.\n",
-      machine.name, base::counted(config.ranks_per_node.value_or(machine.node_ranks), "rank"),
-      machine.memory ? units::format(*machine.memory) : "unknown memory");
+  const std::string text =
+      assumption +
+      fmt::format(
+          "Times are for {} ({} a node, {} a rank): steps as isoscale predict has them, "
+          "micro-benchmarks "
+          "at usual rates.\n",
+          machine.name, base::counted(config.ranks_per_node.value_or(machine.node_ranks), "rank"),
+          machine.memory ? units::format(*machine.memory) : "unknown memory");
   services.print(text + gpu_work + describe(plan, config, site.device));
 }
 

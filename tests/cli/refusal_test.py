@@ -159,6 +159,9 @@ class Output(harness.Case):
         self.assertIn("--on", assumed.splitlines()[0])
         loops = [re.search(r"tp=8,pp=4 +([\d.]+ \w+) ", text)[1] for text in (priced, assumed)]
         self.assertEqual(loops[0], loops[1])
+        # It is named too where the plan is refused on it.
+        refused = "run --dry-run --workload dp --dtype bf16 --model gpt-175b --ranks 1"
+        self.assert_refused(self.isoscale(refused), "h100-ndr is assumed", "74.5 GiB")
         text = self.run_ok(plan, "--device host").stdout
         self.assertIn("host device", text.splitlines()[0])
         self.assertRegex(text, r"does not fit: [\d.]+ GiB of [\d.]+ GiB")
