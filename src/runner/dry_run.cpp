@@ -57,7 +57,7 @@ plan::Site site_of(const PricedMachine& machine, const settings::RunConfig& conf
   plan::Site site{.ranks = config.ranks.empty() ? ranks : std::max(ranks, config.ranks.back()),
                   .node_of_rank = {},
                   .precisions = gpus.precisions,
-                  .device = config.device == settings::Device::host ? "host" : gpus.name,
+                  .device = gpus.name,
                   .pool_of_rank = {},
                   .memory_free = {},
                   .half_precision_rate = machine.half_precision_rate};

@@ -211,6 +211,11 @@ void refuse_idle_options(const RunConfig& run) {
         "--device cuda",
         of_gpus);
   }
+  if (run.device == Device::host && !run.on.empty()) {
+    throw base::usage_error(
+        "--on {}: a data sheet describes GPUs, and the device is host; leave one of both out",
+        run.on);
+  }
   if (run.device == Device::cuda && run.host_streams != HostStreams::automatic) {
     throw base::usage_error(
         "--host-streams {}: has a meaning only on the host, and the device is cuda; "

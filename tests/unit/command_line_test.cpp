@@ -239,6 +239,7 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
        {"run --modle x", {"unknown option '--modle'", "did you mean '--model'?"}},
        {"run --modle=x", {"unknown option '--modle'", "isoscale run --help"}},
        {"run --ranks-per-node 8", {"--ranks-per-node", "only with --dry-run"}},
+       {"run --dry-run --device host --on h100-ndr", {"--on h100-ndr", "device is host"}},
        {"run --dry-run --ranks-per-node 0", {"--ranks-per-node: '0'"}},
        {"run -x", {"unknown option '-x'"}},
        {"run --inject x", {"'x' is not KIND=VALUE"}},

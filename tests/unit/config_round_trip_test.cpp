@@ -57,7 +57,8 @@ class Generator {
     if (flip()) run.if_exists = IfExists::overwrite;
     if (flip()) run.mode = Mode::dry_run;
     if (run.mode == Mode::dry_run && flip()) run.ranks_per_node = number(1, 4096);
-    if (run.mode == Mode::dry_run && flip()) run.on = text() + ".toml";
+    if (run.mode == Mode::dry_run && run.device != Device::host && flip())
+      run.on = text() + ".toml";
     if (flip()) run.verbosity = Verbosity::quiet;
     if (flip()) run.command_line = text();
     if (flip()) run.suite = text();
