@@ -344,6 +344,27 @@ std::vector<Wish> suggested(const Wish& wish, const std::string& refused) {
   return found;
 }
 
+/// A refusal suggests numbers that all rank counts accept, not only the refused one.
+TEST(SuggestedPlan, IsAcceptedForAllNamedRankCounts) {
+  for (const auto& [counts, options] : {std::pair{std::vector{1, 2, 3}, workloads::Options{}},
+                                        {{2, 3, 4}, {{"batch", "25"}, {"microbatch", "1"}}},
+                                        {{1, 5}, {{"microbatch", "2"}, {"microbatches", "8"}}}}) {
+    workloads::Request base = samples::planned_request();
+    base.options = options;
+    const auto refused_with = [&, &ranks = counts] {
+      RunConfig config = config_of("dp", {}, base);
+      config.ranks = ranks;
+      return samples::refusal(config, site_of(6));
+    };
+    const std::vector<Wish> others = suggested({.workload = "dp", .base = base}, refused_with());
+    EXPECT_EQ(others.size(), 2U);
+    for (const Wish& other : others) {
+      base = other.base;
+      EXPECT_EQ(refused_with(), "");
+    }
+  }
+}
+
 /// Tries one of 17 combinations, a number that shares no factor with those of ranks, meshes and
 /// options; or all of them where every_case().
 TEST(SuggestedPlan, IsAcceptedForEveryWorkloadAndRankCount) {

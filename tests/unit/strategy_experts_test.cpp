@@ -231,6 +231,23 @@ TEST(Experts, RefuseWhatDoesNotFitWithTheNearestThatDoes) {
   EXPECT_FALSE(mesh::violation({.ep = 3}, limits).has_value());
 }
 
+TEST(Experts, ASmallerBatchThatIsSuggestedIsAccepted) {
+  Request large = sparse("experts=4 microbatch=4 batch=16384"_options);
+  large.model.sequence = 2048;
+  large.model.layers = 4;
+  large.options.erase("microbatches");
+  const mesh::Shape mesh{.ep = 4};
+  const auto refusal = [&] {  // without programs, which would take gigabytes
+    return testing_support::refusal(
+        [&] { static_cast<void>(scaled(large, mesh, Scaling::strong)); });
+  };
+  const std::string why = refusal();
+  const std::size_t at = why.find("use batch=");
+  ASSERT_NE(at, std::string::npos) << why;
+  large.options["batch"] = std::to_string(std::stoll(why.substr(at + 10)));
+  EXPECT_EQ(refusal(), "");
+}
+
 TEST(Experts, SpreadGroupsLieAsFarApartAsThoseOfDp) {
   Request request =
       scaled(sparse("experts=4"_options), {.tp = 2, .ep = 2, .dp = 3, .pp = 2}, Scaling::weak);

@@ -80,6 +80,7 @@ std::string advice(std::string_view key, const std::vector<long long>& suggested
 
 NumberError::NumberError(const std::string& why, std::string key, std::vector<long long> suggested)
     : base::UsageError(why + advice(key, suggested)),
+      why_(why),
       key_(std::move(key)),
       suggested_(std::move(suggested)) {}
 

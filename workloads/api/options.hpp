@@ -23,11 +23,12 @@ namespace isoscale::workloads {
 class NumberError : public base::UsageError {
  public:
   NumberError(const std::string& why, std::string key, std::vector<long long> suggested);
+  [[nodiscard]] const std::string& why() const { return why_; }  ///< without the suggestion
   [[nodiscard]] const std::string& key() const { return key_; }
   [[nodiscard]] const std::vector<long long>& suggested() const { return suggested_; }
 
  private:
-  std::string key_;
+  std::string why_, key_;
   std::vector<long long> suggested_;
 };
 

@@ -209,10 +209,13 @@ void require_size(const Request& scaled, const TrainingOptions& options, const R
   const double indices =
       moves * samples * static_cast<double>(routing.sequence) * routing.topk * scaled.model.layers;
   if (indices <= most_indices) return;
-  const double fits = samples * most_indices / indices;
+  // The suggested batch has whole microbatches, and a whole round of them for each stage.
+  const int round = options.schedule == Schedule::interleaved ? scaled.mesh.pp : 1;
+  const double unit = samples / static_cast<double>(options.microbatches) * round;
+  const double fits = std::floor(samples * most_indices / indices / unit) * unit;
   throw usage_error(
-      "routing batch={} x sequence={} x topk={} through {} layers makes a plan of {:.1e} row "
-      "numbers, {:.0e} are allowed; use {}",
+      "routing batch={} x sequence={} x topk={} through {} layers makes a plan of {:.0f} row "
+      "numbers, {:.0f} are allowed; use {}",
       options.batch, routing.sequence, routing.topk, scaled.model.layers, indices, most_indices,
       fits >= 1 ? fmt::format("batch={:.0f} or fewer", std::floor(fits))
                 : "a model with fewer layers or a shorter sequence");

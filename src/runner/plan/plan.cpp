@@ -133,6 +133,40 @@ std::string curve_problem(mesh::Request fixed, int count) {
 }
 
 /// Plans a point of an experiment on `ranks` ranks. If `fixed` is not empty, the mesh has these
+/// Returns the text of an error about one rank count, with the nearest numbers that all rank counts
+/// accept which the user named for the experiment. If there are none nearby, the suggestion is that
+/// of the error. The meaning of `fixed` is that of plan_point().
+std::string with_numbers_for_all(const workloads::NumberError& error,
+                                 const settings::Experiment& experiment, const mesh::Request& fixed,
+                                 const settings::RunConfig& config) {
+  constexpr long long most_apart = 10'000;
+  const std::vector<long long>& near = error.suggested();
+  if (near.empty()) return error.what();
+  const workloads::Workload& workload = workloads::find_workload(experiment.workload);
+  workloads::Request other = experiment.base;
+  // The number of microbatches is the one that is suggested if a given batch has to be left out.
+  if (error.key() == "microbatches") other.options.erase("batch");
+  const auto accepts = [&](long long number) {
+    other.options[error.key()] = std::to_string(number);
+    return std::ranges::all_of(config.ranks, [&](int count) {
+      if (experiment.max_ranks != 0 && count > experiment.max_ranks) return true;
+      if (!curve_problem(fixed, count).empty()) return true;
+      try {
+        static_cast<void>(workloads::fit(workload, other, fixed.empty() ? experiment.mesh : fixed,
+                                         count, experiment.scaling));
+        return true;
+      } catch (const base::UsageError&) {
+        return false;
+      }
+    });
+  };
+  // The refused number lies beside a single suggestion or between two of them.
+  const long long middle = near.size() == 1 ? near.front() - 1 : (near.front() + near.back()) / 2;
+  const std::vector<long long> for_all = workloads::nearest_accepted(middle, accepts, most_apart);
+  if (for_all.empty()) return error.what();
+  return workloads::NumberError{error.why(), error.key(), for_all}.what();
+}
+
 /// extents; otherwise the user's mesh is used.
 PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Request& fixed,
                         int ranks, const settings::RunConfig& config, const Site& site) {
@@ -175,7 +209,9 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
     // count.
     if (!config.ranks.empty() && config.suite.empty()) {
       throw base::usage_error("{} on {}: {}", experiment.workload, base::counted(ranks, "rank"),
-                              error.what());
+                              number == nullptr
+                                  ? error.what()
+                                  : with_numbers_for_all(*number, experiment, fixed, config));
     }
     point.skip_reason = error.what();
   }
