@@ -3,6 +3,7 @@
 #include "analysis/predict/collective_times.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/question.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "simulate/op_time.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/fit.hpp"
@@ -45,23 +47,42 @@ void refuse_others(const settings::PredictCommand& command) {
   }
 }
 
-/// Applies the values of --set. Keys that name a part of the machine change `sheet`; other keys are
-/// options of the workload, and are stored in `options`. Throws base::UsageError for values that
-/// are not allowed, and for options that the prediction determines itself.
-void apply(const settings::PredictCommand& command, const workloads::Workload& workload,
-           simulate::Machine& sheet, workloads::Options& options) {
+/// Returns the changes of the machine, which are those of all settings together. Throws
+/// base::UsageError for a part that no collective depends on, and for a part that is given twice.
+WhatIf what_if_of(const std::vector<std::string>& settings) {
+  if (settings.empty()) return {};
+  WhatIf what_if = parse_what_if(fmt::format("{}", fmt::join(settings, ",")));
+  for (const Change& change : what_if.changes) {
+    const std::string_view name = change.part->name;
+    if (name.starts_with("link.") || name == "latency") continue;
+    throw base::usage_error(
+        "--set {}: no collective depends on it; change link.inter, link.intra or latency", name);
+  }
+  return what_if;
+}
+
+/// Applies the values of --set, and returns the title of the what-if ("" if there is none). Keys
+/// that name a part of the machine change `sheet`; other keys are options of the workload, and are
+/// stored in `options`. Throws base::UsageError for values that are not allowed, for keys that are
+/// given twice, and for options that the prediction determines itself.
+std::string apply(const settings::PredictCommand& command, const workloads::Workload& workload,
+                  simulate::Machine& sheet, workloads::Options& options) {
+  std::vector<std::string> changes;
   for (const auto& [key, value] : command.settings) {
     if (machine_part(key) != nullptr) {
-      sheet = changed(sheet, parse_what_if(fmt::format("{}={}", key, value)));
+      changes.push_back(fmt::format("{}={}", key, value));
     } else if (key == "in_place" || key == "implementation" || key == "rotate") {
       throw base::usage_error(
           "--set {}: predicted are calls of the library out of place, wherever the data lies", key);
-    } else {
-      options.insert_or_assign(key, value);
+    } else if (!options.emplace(key, value).second) {
+      throw base::usage_error("--set: {} is given twice; give it once", base::quoted(key));
     }
   }
   workloads::validate(workload.name, workload.options, options);
   options.insert_or_assign("in_place", "no");
+  const WhatIf what_if = what_if_of(changes);
+  sheet = changed(sheet, what_if);
+  return what_if.title;
 }
 
 /// Returns the time of a collective in the group whose placement on nodes makes it slowest.
@@ -120,11 +141,13 @@ CollectiveTimes collective_times(const settings::PredictCommand& command, simula
   const workloads::Workload& workload = workloads::find_workload("collectives");
   workloads::Request base;
   base.precision = command.precision.value_or(program::Precision::bf16);
-  apply(command, workload, sheet, base.options);
+  const std::string what_if = apply(command, workload, sheet, base.options);
   simulate::Network& network = *sheet.network;
   if (command.node_ranks) network.node_ranks = *command.node_ranks;
-  CollectiveTimes result{
-      .source = command.source.string(), .machine = sheet.name, .node_ranks = network.node_ranks};
+  CollectiveTimes result{.source = command.source.string(),
+                         .machine = sheet.name,
+                         .what_if = what_if,
+                         .node_ranks = network.node_ranks};
   for (const int ranks : command.ranks) {
     const workloads::Request request =
         workloads::fit(workload, base, command.mesh, ranks, workloads::Scaling::strong);

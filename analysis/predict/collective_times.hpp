@@ -30,6 +30,7 @@ struct CollectiveTime {
 /// Predicted times of collectives by message size, for each rank count and operation.
 struct CollectiveTimes {
   std::string source{}, machine{};
+  std::string what_if{};  ///< changes of the sheet, "link.inter=2x,latency=0.5x"; "" = none
   int node_ranks = 1;
   std::vector<CollectiveTime> rows{};
 };

@@ -67,8 +67,9 @@ std::string table_line(const CollectiveTime& row) {
 
 std::string render_text(const CollectiveTimes& times) {
   std::string text =
-      fmt::format("# {} ({}), {} ranks on a node: predicted, not measured\n",
-                  render::escape(times.source), render::escape(times.machine), times.node_ranks);
+      fmt::format("# {} ({}){}, {} ranks on a node: predicted, not measured\n",
+                  render::escape(times.source), render::escape(times.machine),
+                  times.what_if.empty() ? "" : " if " + times.what_if, times.node_ranks);
   const CollectiveTime* last = nullptr;
   for (const CollectiveTime& row : times.rows) {
     if (last == nullptr || last->ranks != row.ranks || last->op != row.op ||
@@ -85,6 +86,7 @@ std::string render_json(const CollectiveTimes& times) {
   return render::dumped({{"schema_version", "1.0"},
                          {"source", times.source},
                          {"machine", times.machine},
+                         {"what_if", render::text_or_null(times.what_if)},
                          {"workload", "collectives"},
                          {"node_ranks", times.node_ranks},
                          {"rows", render::list_json(times.rows, row_json)}});
@@ -94,12 +96,15 @@ std::string render_csv(const CollectiveTimes& times) {
   const Json row_keys = row_json({});  // each key is a column
   std::string columns;
   for (const auto& [key, value] : row_keys.items()) columns += key + " ";
+  columns += "what_if";
   std::vector<render::CsvCell> names;
   render::add_csv_cells(names, Json::object(), columns);
   std::string text = render::csv_heading(names);
   for (const CollectiveTime& row : times.rows) {
     std::vector<render::CsvCell> cells;
-    render::add_csv_cells(cells, row_json(row), columns);
+    Json values = row_json(row);
+    values["what_if"] = times.what_if;
+    render::add_csv_cells(cells, values, columns);
     text += render::csv_values(cells);
   }
   return text;

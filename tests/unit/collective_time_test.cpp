@@ -369,6 +369,19 @@ TEST(CollectiveTimes, FollowWhatIfsAndRefuseOtherQuestions) {
   EXPECT_NEAR(last({{"link.intra", "0.5x"}}) / last({}), 2, 0.02);
   EXPECT_THROW((void)last({{"rotate", "1MiB"}}), base::UsageError);
   EXPECT_THROW((void)last({{"foo", "1"}}), base::UsageError);
+  for (const auto& [key, value] : {std::pair{"op", "all_reduce"},
+                                   {"gemm", "2x"},
+                                   {"power", "2x"},
+                                   {"link.intra", "2x,memory=2x"}}) {
+    EXPECT_THROW((void)last({{key, value}}), base::UsageError) << key;
+  }
+  EXPECT_THROW((void)last({{"link.intra", "2x"}, {"link.intra", "2x"}}), base::UsageError);
+  const auto times = analysis::predict::collective_times(
+      command_of({{"link.inter", "2x"}, {"sizes", "8"}, {"latency", "0.5x"}}), sheet);
+  EXPECT_EQ(times.what_if, "link.inter=2x,latency=0.5x");
+  for (const std::string& text : {render_text(times), render_json(times), render_csv(times)}) {
+    EXPECT_NE(text.find(times.what_if), std::string::npos) << text;
+  }
   auto command = command_of({});
   command.best = true;
   EXPECT_THROW((void)analysis::predict::collective_times(command, sheet), base::UsageError);
