@@ -206,7 +206,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
   said.add("waiting", cause->size);
   said.add("cause", cause->text);
   said.next_step = divided ? "compare ranks: breakdown_of_rank in isoscale report --format json"
-                           : "trace more steps: --trace-steps 16";
+                           : "trace more steps: a longer --max-time";
   return said;
 }
 
