@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
@@ -245,6 +246,20 @@ void warn(const Question& question, Prediction& prediction) {
       "on ",
       " ranks there are fewer than two microbatches for each pipeline stage, so that the bubble is "
       "long: use a larger batch or a smaller pp");
+  std::vector<const workloads::Request*> requests;
+  for (const Forecast& at : prediction.base.points) {
+    if (at.refused.empty()) requests.push_back(&at.request);
+  }
+  const bool is_of_stack =
+      std::ranges::find(question.workload->options, "schedule", &workloads::OptionSpec::key) !=
+      question.workload->options.end();
+  if (is_of_stack) {
+    // Options that a software profile sets may be without effect; a warning is for the user's own.
+    for (const auto& [key, sentence] : workloads::stack::idle_options(requests)) {
+      if (std::ranges::find(question.fixed, key) == question.fixed.end()) continue;
+      prediction.warnings.push_back(sentence);
+    }
+  }
   add([](const Forecast& at) { return at.extrapolated; }, "",
       fmt::format(" ranks are more than {} times the {} that were measured: take them with care",
                   most_trusted_growth, question.fit ? question.fit->most_ranks : 0));
@@ -253,21 +268,6 @@ void warn(const Question& question, Prediction& prediction) {
       "what does)");
 }
 
-/// Consecutive points of a curve at which the same cause limits the efficiency.
-struct Stretch {
-  std::string limit;
-  int from = 0, to = 0;  ///< first and last rank count
-  double share = 0;      ///< share of the step that the cause takes, at `to` ranks
-};
-
-double share_of(const Forecast& forecast) {
-  const auto& lost = forecast.waterfall->lost;
-  const auto found = std::ranges::find(lost, forecast.limit, &efficiency::LostTime::cause);
-  return found == lost.end() ? 0 : found->seconds / forecast.waterfall->measured;
-}
-
-std::vector<Stretch> stretches(const ForecastCurve& curve) {
-  std::vector<Stretch> result;
 /// Adds the command that measures the best candidate, and a warning if the machine lacks the memory
 /// to run it.
 void add_command(const Question& question, Prediction& prediction) {
@@ -285,6 +285,21 @@ void add_command(const Question& question, Prediction& prediction) {
       bytes(*prediction.command_memory), bytes(memory->capacity)));
 }
 
+/// Consecutive points of a curve at which the same cause limits the efficiency.
+struct Stretch {
+  std::string limit;
+  int from = 0, to = 0;  ///< first and last rank count
+  double share = 0;      ///< share of the step that the cause takes, at `to` ranks
+};
+
+double share_of(const Forecast& forecast) {
+  const auto& lost = forecast.waterfall->lost;
+  const auto found = std::ranges::find(lost, forecast.limit, &efficiency::LostTime::cause);
+  return found == lost.end() ? 0 : found->seconds / forecast.waterfall->measured;
+}
+
+std::vector<Stretch> stretches(const ForecastCurve& curve) {
+  std::vector<Stretch> result;
   for (const Forecast& point : curve.points) {
     if (!point.waterfall) continue;
     if (result.empty() || result.back().limit != point.limit) {

@@ -271,6 +271,7 @@ std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
       text += fmt::format("Point {}: {}.\n", point.index + 1, note);
     }
   }
+  for (const std::string& sentence : plan::idle_options(plan)) text += sentence + ".\n";
   const std::string of_budget =
       config.budget && fitting + left_out > 0 ? budget_text(*config.budget, fitting, left_out) : "";
   if (fitting == 0) return text + "Nothing would run: no point fits.\n" + of_budget;

@@ -95,6 +95,10 @@ void Launch::create() {
     base::warn(header_.warnings.back());
   }
   measured_ = header_;
+  for (const std::string& sentence : plan::idle_options(plan_)) {
+    header_.warnings.push_back(sentence);
+    base::warn(sentence);
+  }
   file_.emplace(results::RunWriter{path_, header_, setting_.config.if_exists}, path_, header_,
                 fallback_of(setting_.config));
 }

@@ -218,6 +218,18 @@ TEST(Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
   EXPECT_THROW((void)predicted(command), base::UsageError);
 }
 
+TEST(Forecast, WarnsOfTheUsersOptionsWithoutEffect) {
+  settings::PredictCommand command = plain_command();
+  const std::size_t warnings = predicted(command).warnings.size();
+  command.settings.insert(command.settings.end(), {{"v", "3"}, {"prefetch", "2"}, {"topk", "2"}});
+  EXPECT_EQ(predicted(command).warnings.size(), warnings + 2) << "topk has its default";
+  command.settings.insert(command.settings.end(), {{"zero", "3"}});
+  EXPECT_EQ(predicted(command).warnings.size(), warnings + 1);
+  simulate::Machine sheet = plain_sheet();
+  sheet.software.options = {{"prefetch", "2"}};
+  EXPECT_EQ(predicted(plain_command(), sheet).warnings.size(), warnings);
+}
+
 TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
   settings::PredictCommand command = dp_command();
   command.settings.emplace_back("gemm", "2x");

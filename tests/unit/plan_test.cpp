@@ -54,6 +54,26 @@ TEST(PlanOrder, ExperimentAfterExperimentNumberedThrough) {
   }
 }
 
+TEST(PlanIdleOptions, AreThoseThatHaveNoEffectOnAnyPoint) {
+  RunConfig config = config_of("dp");
+  config.experiments.push_back(config_of("pp").experiments.front());
+  config.experiments.push_back(config_of("gemm").experiments.front());
+  const auto idle = [&] { return plan::idle_options(plan::make_plan(config, site_of(2))); };
+  EXPECT_THAT(idle(), IsEmpty());
+  for (std::size_t i = 0; i < 2; ++i) {
+    config.experiments[i].base.options.insert({{"v", "4"},
+                                               {"compression_ratio", "50"},
+                                               {"prefetch", "3"},
+                                               {"gather_bucket", "1MiB"},
+                                               {"topk", "1"},
+                                               {"skew", "0"}});
+  }
+  EXPECT_EQ(idle().size(), 5U) << "skew has its default";
+  config.experiments[0].base.options.insert({{"compression", "topk"}});
+  config.experiments[1].base.options.insert({{"schedule", "interleaved"}, {"zero", "3"}});
+  EXPECT_THAT(idle(), ElementsAre(HasSubstr("topk=1 has no effect without experts")));
+}
+
 TEST(PlanMisfits, AreSkippedWhenChosenAndRefusedWhenNamed) {
   // 16 samples in microbatches of 2 do not divide by 3 or 6.
   RunConfig config = config_of("dp");

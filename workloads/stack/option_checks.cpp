@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -217,7 +218,7 @@ void require_size(const Request& scaled, const TrainingOptions& options, const R
       "routing batch={} x sequence={} x topk={} through {} layers makes a plan of {:.0f} row "
       "numbers, {:.0f} are allowed; use {}",
       options.batch, routing.sequence, routing.topk, scaled.model.layers, indices, most_indices,
-      fits >= 1 ? fmt::format("batch={:.0f} or fewer", std::floor(fits))
+      fits >= 1 ? fmt::format("batch={:.0f} or fewer", fits)
                 : "a model with fewer layers or a shorter sequence");
 }
 
@@ -233,7 +234,60 @@ void require_countable_rows(long long samples, long long positions, long long he
                : "use a larger cp or tp, or a shorter sequence");
 }
 
+/// An option that has an effect only with another one: its key, a function that says if it has one,
+/// and what it needs, as text.
+struct Dependence {
+  std::string_view key;
+  bool (*has_effect)(const TrainingOptions& options);
+  std::string_view needs;
+};
+
+bool interleaves(const TrainingOptions& options) {
+  return options.schedule == Schedule::interleaved;
+}
+bool compresses(const TrainingOptions& options) { return options.compression == Compression::topk; }
+bool has_experts(const TrainingOptions& options) { return options.experts > 0; }
+
+constexpr std::string_view with_experts = "experts", with_topk = "compression=topk";
+
+constexpr Dependence dependences[] = {
+    {"v", interleaves, "schedule=interleaved"},
+    {"compression_ratio", compresses, with_topk},
+    {"compression_block", compresses, with_topk},
+    {"reduce_bucket", [](const TrainingOptions& o) { return o.zero > 0; }, "zero=1|2"},
+    {"gather_bucket", [](const TrainingOptions& o) { return o.zero == 3; }, "zero=3"},
+    {"prefetch",
+     [](const TrainingOptions& o) { return o.zero == 3 || o.offload == Offload::weights; },
+     "zero=3 or offload=weights"},
+    {"reduces_in_flight", [](const TrainingOptions& o) { return o.zero >= 2; }, "zero=2|3"},
+    {"offload_memory", [](const TrainingOptions& o) { return o.offload != Offload::none; },
+     "offload=weights|optimizer"},
+    {"topk", has_experts, with_experts},
+    {"capacity", has_experts, with_experts},
+    {"skew", has_experts, with_experts},
+    {"expert_batch", has_experts, with_experts},
+    {"expert_placement", has_experts, with_experts},
+};
+
 }  // namespace
+
+std::map<std::string, std::string> idle_options(const std::vector<const Request*>& requests) {
+  std::map<std::string, std::string> idle;
+  for (const auto& [key, has_effect, needs] : dependences) {
+    const std::string_view neutral = find_option(option_table(), key).default_value;
+    std::string given;
+    for (const Request* const request : requests) {
+      if (has_effect(options_of(*request))) {
+        given.clear();
+        break;
+      }
+      if (given.empty()) given = departure(*request, key, neutral);
+    }
+    if (given.empty()) continue;
+    idle.emplace(key, fmt::format("{}={} has no effect without {}", key, given, needs));
+  }
+  return idle;
+}
 
 void require_data(const Request& scaled) {
   const TrainingOptions options = options_of(scaled);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -159,6 +160,12 @@ void require_states(const Request& scaled);
 /// Refuses options about experts that do not fit ep or another option, an ep above 1 with neither
 /// experts nor zero, and experts whose programs would be too large.
 void require_experts(const Request& scaled);
+
+/// Returns the options that were given and have no effect in any of these requests (whose workloads
+/// have the options of option_table()), because they need another option: the key, and a sentence
+/// such as "v=3 has no effect without schedule=interleaved". It ignores options with their default.
+[[nodiscard]] std::map<std::string, std::string> idle_options(
+    const std::vector<const Request*>& requests);
 
 /// Returns the axes along which ranks run different programs. Ranks that differ only along other
 /// axes share a program.

@@ -17,6 +17,7 @@
 #include "workloads/fit.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/registry.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::runner::plan {
 namespace {
@@ -132,7 +133,6 @@ std::string curve_problem(mesh::Request fixed, int count) {
                      base::counted(count, "rank"));
 }
 
-/// Plans a point of an experiment on `ranks` ranks. If `fixed` is not empty, the mesh has these
 /// Returns the text of an error about one rank count, with the nearest numbers that all rank counts
 /// accept which the user named for the experiment. If there are none nearby, the suggestion is that
 /// of the error. The meaning of `fixed` is that of plan_point().
@@ -167,6 +167,7 @@ std::string with_numbers_for_all(const workloads::NumberError& error,
   return workloads::NumberError{error.why(), error.key(), for_all}.what();
 }
 
+/// Plans a point of an experiment on `ranks` ranks. If `fixed` is not empty, the mesh has these
 /// extents; otherwise the user's mesh is used.
 PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Request& fixed,
                         int ranks, const settings::RunConfig& config, const Site& site) {
@@ -208,6 +209,7 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
     // In a suite of several workloads, it is no mistake of the user if some cannot use a rank
     // count.
     if (!config.ranks.empty() && config.suite.empty()) {
+      const auto* const number = dynamic_cast<const workloads::NumberError*>(&error);
       throw base::usage_error("{} on {}: {}", experiment.workload, base::counted(ranks, "rank"),
                               number == nullptr
                                   ? error.what()
@@ -317,6 +319,19 @@ Plan make_plan(const settings::RunConfig& config, const Site& site) {
                                : "nothing is left to run: " + plan.points.back().skip_reason);
   }
   return plan;
+}
+
+std::vector<std::string> idle_options(const Plan& plan) {
+  std::vector<const workloads::Request*> requests;
+  for (const PlannedPoint& point : plan.points) {
+    const bool is_of_stack = knows(*point.experiment, "schedule");
+    if (is_of_stack && point.skip_reason.empty()) requests.push_back(&point.request);
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [key, sentence] : workloads::stack::idle_options(requests)) {
+    sentences.push_back(sentence);
+  }
+  return sentences;
 }
 
 std::pair<RunConfig, std::string> with_gpu_work(const RunConfig& asked, const Site& site) {

@@ -79,6 +79,10 @@ struct Plan {
 /// does not have, and if no point is left to measure. `config` must outlive the plan.
 [[nodiscard]] Plan make_plan(const settings::RunConfig& config, const Site& site);
 
+/// Returns a sentence for each option that was given and has no effect on any point that is not
+/// skipped: "v=3 has no effect without schedule=interleaved".
+[[nodiscard]] std::vector<std::string> idle_options(const Plan& plan);
+
 /// Returns the facts of each program of a set. They are in the order of programs, not of ranks;
 /// ProgramSet::program_of_rank has the index for each rank. Ranks with the same work share a
 /// program, so each program is analysed only once; for a large model this takes a while.
