@@ -101,7 +101,7 @@ void add_rank(const results::PointData& point, const TracedStep& step, int rank,
   for (std::size_t at = 0; at < outline.ops.size(); ++at) {
     const program::OutlineOp& op = outline.ops[at];
     if (!has_transfer(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
-    Sums& sum = sums[{.op = op.kind, .axes = op.axes}];
+    Sums& sum = sums[{.op = op.kind, .axes = mesh::varying(point.mesh, op.axes)}];
     sum.measured += units::to_seconds(transfer_time(spans[at], waits[at])).value();
     const CalibrationCurve* const curve = curves.find(op.kind, op.axes, rank);
     const auto alone = curve == nullptr

@@ -116,7 +116,8 @@ std::string speed_text(double ratio) {
 
 /// Returns the interval of a ratio of throughputs: "between 9% and 15%". If its ends differ in
 /// direction, or if an end is at least twice as fast, both are in the words of speed_text():
-/// "between 3.1% slower and 12% faster", "between 80% faster and 2.4x as fast".
+/// "between 3.1% slower and 12% faster", "between 80% faster and 2.4x as fast". If both are too
+/// near to 1 to be told from it, returns "within 0.1%".
 std::string between_text(const statistics::Located& at) {
   constexpr double twice = 2;
   const double lower = *at.lower, upper = *at.upper;
@@ -125,7 +126,9 @@ std::string between_text(const statistics::Located& at) {
   if (lower > 1 && upper < twice) {
     return fmt::format("between {} and {}", share_text(lower - 1), share_text(upper - 1));
   }
-  return fmt::format("between {} and {}", speed_text(lower), speed_text(upper));
+  const std::string from = speed_text(lower), to = speed_text(upper);
+  return from == to && from == speed_text(1) ? "within 0.1%"
+                                             : fmt::format("between {} and {}", from, to);
 }
 
 std::string cause_text(const Overall& at) {

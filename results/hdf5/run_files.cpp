@@ -134,23 +134,26 @@ std::string stem_of(const fs::path& run_file) {
   return (run_file.extension() == extension ? run_file.stem() : run_file.filename()).string();
 }
 
-[[noreturn]] void refuse_output(const fs::path& path, std::string_view why,
+/// A run file that is to be written, and the advice for the case that it cannot be.
+struct Output {
+  const fs::path& path;
+  std::string_view advice;
+};
+
+[[noreturn]] void refuse_output(const Output& output, std::string_view why,
                                 std::string_view what = "write") {
-  throw base::usage_error("cannot {} {}: {}; name another file with --output", what, path.string(),
-                          why);
+  throw base::usage_error("cannot {} {}: {}; {}", what, output.path.string(), why, output.advice);
 }
 
-void check_directory(const fs::path& path, const fs::path& directory) {
+void check_directory(const Output& output, const fs::path& directory) {
   std::error_code error;
   const fs::file_status status = fs::status(directory, error);
   if (!fs::exists(status)) {
-    throw base::usage_error(
-        "cannot write {}: the directory {} does not exist; create it or name another file with "
-        "--output",
-        path.string(), directory.string());
+    throw base::usage_error("cannot write {}: the directory {} does not exist; create it or {}",
+                            output.path.string(), directory.string(), output.advice);
   }
   if (!fs::is_directory(status)) {
-    refuse_output(path, fmt::format("{} is not a directory", directory.string()));
+    refuse_output(output, fmt::format("{} is not a directory", directory.string()));
   }
 }
 
@@ -165,30 +168,30 @@ bool may_replace(const fs::path& path, const fs::path& directory) {
          self == parent.st_uid;
 }
 
-void check_existing(const fs::path& path, const fs::path& target, settings::IfExists if_exists) {
+void check_existing(const Output& output, const fs::path& target, settings::IfExists if_exists) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(target, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    refuse_output(path, fs::is_directory(status) ? "it is a directory"
-                        : fs::is_symlink(status) ? "it is a link that leads nowhere"
-                                                 : "it is not a regular file");
+    refuse_output(output, fs::is_directory(status) ? "it is a directory"
+                          : fs::is_symlink(status) ? "it is a link that leads nowhere"
+                                                   : "it is not a regular file");
   }
   if (if_exists == settings::IfExists::overwrite) {
     if (fs::exists(status) && !may_replace(target, target.parent_path())) {
-      refuse_output(path, "it belongs to somebody else", "replace");
+      refuse_output(output, "it belongs to somebody else", "replace");
     }
     return;
   }
   if (fs::exists(status)) {
     throw base::usage_error(
         "{} exists already; name another file with --output, or add --force to replace it",
-        path.string());
+        output.path.string());
   }
   if (const auto parts = existing_parts(target); !parts.empty()) {
     throw base::usage_error(
         "{} has the name of a part of {}; name another file with --output, or add --force to "
         "leave it there and continue",
-        parts.front().string(), path.string());
+        parts.front().string(), output.path.string());
   }
 }
 
@@ -350,23 +353,24 @@ fs::path resolved_output(const fs::path& path) {
   return error ? path : absolute;
 }
 
-void check_output(const fs::path& path, settings::IfExists if_exists) {
+void check_output(const fs::path& path, settings::IfExists if_exists, std::string_view advice) {
   if (path.filename().empty()) {
     throw base::usage_error("cannot write '{}': it names no file; name one with --output",
                             path.string());
   }
   const fs::path target = resolved_output(path);
-  check_directory(path, target.parent_path());
-  check_existing(path, target, if_exists);
+  const Output output{path, advice};
+  check_directory(output, target.parent_path());
+  check_existing(output, target, if_exists);
   sweep_temporary_files(target.parent_path());
   try {
     const TemporaryFile trial{target.parent_path()};
   } catch (const base::Error& error) {
-    refuse_output(path, error.what());
+    refuse_output(output, error.what());
   }
   constexpr std::size_t longest_name = 255 - std::string_view{".part0000-00"}.size();
   if (target.filename().string().size() > longest_name) {
-    refuse_output(path, fmt::format("a file name has at most {} characters", longest_name));
+    refuse_output(output, fmt::format("a file name has at most {} characters", longest_name));
   }
 }
 

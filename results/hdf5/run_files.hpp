@@ -106,8 +106,10 @@ void sweep_temporary_files(const std::filesystem::path& directory);
 /// IfExists::overwrite, there must be no file at `path` and none with the name of one of its parts;
 /// with it, a file at `path` must be a regular file that this user may replace. The name must be
 /// short enough for the longer names of parts. Removes temporary files that killed runs of this
-/// machine left there. Throws base::UsageError if a condition does not hold.
-void check_output(const std::filesystem::path& path, settings::IfExists if_exists);
+/// machine left there. Throws base::UsageError if a condition does not hold; its message ends with
+/// `advice`.
+void check_output(const std::filesystem::path& path, settings::IfExists if_exists,
+                  std::string_view advice = "name another file with --output");
 
 /// Returns the path of the part file of the point number `index`, in the folder of the run file:
 /// "run.part0003.h5" for "run.h5". If that name is taken, the writer uses another (new_part_path()

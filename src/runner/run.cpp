@@ -61,8 +61,9 @@ std::string opening_lines(const executor::Description& device,
 bool Launch::opened() {
   const bool is_new = setting_.config.resume.empty();
   on_root(setting_.world, [&] {
-    results::check_output(path_,
-                          is_new ? setting_.config.if_exists : settings::IfExists::overwrite);
+    if (is_new) return results::check_output(path_, setting_.config.if_exists);
+    results::check_output(path_, settings::IfExists::overwrite,
+                          "--resume writes into this file: resume a copy of it elsewhere");
   });
   results::PreflightData looked = preflight({.config = setting_.config,
                                              .executor = &setting_.executor,
@@ -94,11 +95,11 @@ void Launch::create() {
     header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
     base::warn(header_.warnings.back());
   }
-  measured_ = header_;
   for (const std::string& sentence : plan::idle_options(plan_)) {
     header_.warnings.push_back(sentence);
     base::warn(sentence);
   }
+  measured_ = header_;
   file_.emplace(results::RunWriter{path_, header_, setting_.config.if_exists}, path_, header_,
                 fallback_of(setting_.config));
 }

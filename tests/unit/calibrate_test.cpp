@@ -274,6 +274,14 @@ TEST(Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
   EXPECT_THAT(link_shares(curve_with_parts()),
               ElementsAre(FieldsAre("all_reduce", "dp", "same node", DoubleNear(160e-9, 1e-12),
                                     DoubleNear(450e-9, 1e-15), DoubleNear(160.0 / 450, 1e-6))));
+  // The axis is the one along which the mesh has several ranks, as of other times of a report.
+  RunData run = curve_with_parts();
+  for (program::Outline& outline : run.points[1].outline.outlines) {
+    for (program::OutlineOp& op : outline.ops) {
+      if (op.kind == program::OpKind::all_reduce) op.axes = {mesh::Axis::cp, mesh::Axis::dp};
+    }
+  }
+  EXPECT_EQ(link_shares(run).at(0).axes, "dp");
   // The run measured nothing among 4, and one rank has no link.
   EXPECT_TRUE(link_shares(curve_with_parts(), 2).empty());
   EXPECT_TRUE(link_shares(curve_with_parts(), 0).empty());

@@ -43,6 +43,9 @@ TEST(Compare, OverAllPointsALaunchCountsOnce) {
   EXPECT_THAT(overall_sentence(*few, few->overall.front()), HasSubstr("5.0x as fast"));
   const Compared same{against_a(side_b())};
   EXPECT_THAT(overall_sentence(*same, same->overall.front()), HasSubstr("no difference"));
+  const Compared nearly{{side("a", {1, 1.0001, 0.9999}), side("b", {1, 1.0001, 0.9999})}};
+  EXPECT_THAT(overall_sentence(*nearly, nearly->overall.front()),
+              AllOf(HasSubstr("within 0.1%"), Not(HasSubstr("between"))));
 }
 
 TEST(Compare, EfficiencyIsPairedWithinALaunch) {

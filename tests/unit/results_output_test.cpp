@@ -35,6 +35,11 @@ TEST_F(Output, RefusesPartsOfAnEarlierRun) {
   check_output(at("other.h5"), IfExists::refuse);
 }
 
+TEST_F(Output, IsRefusedWithTheAdviceOfItsCaller) {
+  expect_error([&] { check_output(at("none/run.h5"), IfExists::overwrite, "resume a copy"); },
+               {"cannot write", "resume a copy"});
+}
+
 TEST_F(Output, RefusesPlacesThatTakeNoFile) {
   put("a file");
   std::filesystem::create_symlink("nowhere", at("link.h5"));

@@ -23,7 +23,7 @@ constexpr long long most_tokens = 1 << 24, most_batch = 4096, most_requests = 1'
 constexpr std::uint64_t most_sections = 65536;
 
 /// Reads a number above 0. Throws base::UsageError for any other text. The error's message ends
-/// with `others`: what the caller accepts besides numbers (", nor search"), or the unit of the
+/// with `others`: what the caller accepts besides numbers (", or search"), or the unit of the
 /// number (" of seconds").
 double parse_number(std::string_view key, std::string_view text, std::string_view others) {
   const auto number = base::number_in<double>(text);
@@ -33,7 +33,7 @@ double parse_number(std::string_view key, std::string_view text, std::string_vie
 
 std::optional<double> parse_rate(std::string_view key, std::string_view text) {
   if (text == "search") return std::nullopt;
-  return parse_number(key, text, ", nor search");
+  return parse_number(key, text, ", or search");
 }
 
 std::optional<double> parse_slo(std::string_view key, std::string_view text) {

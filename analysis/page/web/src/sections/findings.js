@@ -12,7 +12,7 @@ function evidence(at) {
   if (!Array.isArray(at.evidence)) return at.evidence;
   const lines = groupBy(at.evidence, (one) => one.ranks);
   return [...lines].map(([ranks, all]) => el("div", {},
-    (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + all.map(({ what, text }) => `${what} ${text}`).join(", ")));
+    (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + all.map(({ what, unit, text }) => `${what}${unit === "text" ? ":" : ""} ${text}`).join(", ")));
 }
 
 /** Returns the name on this page of the finding's curve. Ranks are left out, since the finding's
