@@ -169,21 +169,20 @@ void dry_run_on(const std::string& sheet, const std::string& why, const settings
   const PricedMachine machine = services.priced_machine(sheet);
   const plan::Site site = site_of(machine, asked, ranks);
   const auto [config, gpu_work] = plan::with_gpu_work(asked, site);
-  const std::string assumption =
-      why.empty() ? ""
-                  : fmt::format(
-                        "{}: {} is assumed; name another machine with --on (isoscale list "
-                        "systems), or give --device host.\n",
-                        why, sheet);
+  const std::string assumption = fmt::format(
+      "{}: {} is assumed; name another machine with --on (isoscale list systems), or give "
+      "--device host",
+      why, sheet);
   plan::Plan plan;
   try {
     plan = plan::make_plan(config, site);
     price(machine, config, plan);
   } catch (const base::UsageError& error) {
-    throw base::UsageError(assumption + error.what(), error.where());
+    if (why.empty()) throw;
+    throw base::UsageError(fmt::format("{} ({})", error.what(), assumption), error.where());
   }
   const std::string text =
-      assumption +
+      (why.empty() ? "" : assumption + ".\n") +
       fmt::format(
           "Times are for {} ({} a node, {} a rank): steps as isoscale predict has them, "
           "micro-benchmarks "
