@@ -24,11 +24,13 @@ function digits(value) {
  * reaches when rounded; undefined if it reaches none. */
 const factorOf = (value, factors) => factors.find(([least]) => Math.abs(value) >= least * 0.9995);
 
-/** Formats a value with an SI prefix: 12.3e6, "B/s" -> "12.3 MB/s". */
+/** Formats a value with an SI prefix: 12.3e6, "B/s" -> "12.3 MB/s". A unit of several words stands
+ * apart from the prefix: "12.3 k scaled tokens/s". */
 export function si(value, unit = "") {
   if (!known(value)) return missing;
   const [factor, prefix] = value === 0 ? [1, ""] : factorOf(value, prefixes) ?? prefixes.at(-1);
-  return `${digits(value / factor)} ${prefix}${unit}`.trim();
+  const between = prefix && unit.includes(" ") ? " " : "";
+  return `${digits(value / factor)} ${prefix}${between}${unit}`.trim();
 }
 
 export const seconds = (value) => si(value, "s");

@@ -77,7 +77,7 @@ function curveCard(curve, scale) {
   }
   return card({
     ...named, ranks: point.ranks, ...efficiencyOf(curve, point, scale), look: isSound(point) ? "" : "labelled",
-    lines: [`${joined([si(point.throughput.value), point.unit], " ")} \u00b7 ${seconds(point.step_time.median)} a step`, beyond(curve, point)],
+    lines: [`${si(point.throughput.value, point.unit)} \u00b7 ${seconds(point.step_time.median)} a step`, beyond(curve, point)],
     badges: badgesOf(point, point.full.verified),
   });
 }

@@ -326,8 +326,10 @@ function cardOf(curve, prediction, scale) {
 function cards(prediction, curves) {
   const reached = curves.map(lastOf).filter(Boolean).flatMap((point) => [point.efficiency.value, point.efficiency.upper]);
   const scale = Math.max(1, ...reached.filter((value) => known(value) && value < 2));
+  const ceiling = prediction.mfu_ceiling;
   return el("div", {},
-    note(`predicted throughput per rank at the largest rank count, with its 90% interval${prediction.has_efficiency ? "; then efficiency against the baseline, the bar's end is ideal" : ""}`),
+    note(joined(["predicted throughput per rank at the largest rank count, with its 90% interval", ceiling && `MFU: share of ${ceiling.what}`,
+      prediction.has_efficiency && "then efficiency against the baseline, the bar's end is ideal"], "; ")),
     cardGrid(curves.map((curve) => cardOf(curve, prediction, scale)), shownAtFirst.cards, "what-ifs"));
 }
 
