@@ -37,6 +37,8 @@ namespace isoscale {
 
 /// `isoscale predict`: prints a predicted curve, based on a run or on a data sheet.
 [[nodiscard]] base::ExitCode execute(const settings::PredictCommand& command);
+/// `isoscale list`: prints names, or the keys of a file.
+[[nodiscard]] base::ExitCode execute(const config::ListCommand& command);
 
 /// Writes the whole text to standard output and returns ExitCode::done. Throws std::runtime_error
 /// if it cannot be written; the place in the source, which base::Error would add, tells a user

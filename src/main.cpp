@@ -7,28 +7,12 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/predict/system_file.hpp"
 #include "base/log.hpp"
 #include "commands.hpp"
 #include "machine/job_environment.hpp"
 
 namespace isoscale {
 namespace {
-
-base::ExitCode execute(const config::ListCommand& command) {
-  using enum config::ListCommand::File;
-  const bool is_of_sheet = command.file == system || command.file == software;
-  if (command.what != config::ListCommand::What::keys || !is_of_sheet) {
-    return print(config::listing(command));
-  }
-  std::string text;
-  for (const analysis::predict::SheetKey& key : command.file == system
-                                                    ? analysis::predict::system_keys()
-                                                    : analysis::predict::software_keys()) {
-    text += config::key_text(key.key, key.needed ? "needed" : "", key.meaning);
-  }
-  return print(text);
-}
 
 base::ExitCode execute(const config::PrintCommand& command) { return print(command.text); }
 

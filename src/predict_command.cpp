@@ -93,4 +93,19 @@ base::ExitCode execute(const settings::PredictCommand& command) {
   return print(render(prediction, command.format));
 }
 
+base::ExitCode execute(const config::ListCommand& command) {
+  using enum config::ListCommand::File;
+  const bool is_of_sheet = command.file == system || command.file == software;
+  if (command.what != config::ListCommand::What::keys || !is_of_sheet) {
+    return print(config::listing(command));
+  }
+  std::string text;
+  for (const analysis::predict::SheetKey& key : command.file == system
+                                                    ? analysis::predict::system_keys()
+                                                    : analysis::predict::software_keys()) {
+    text += config::key_text(key.key, key.needed ? "needed" : "", key.meaning);
+  }
+  return print(text);
+}
+
 }  // namespace isoscale

@@ -11,6 +11,7 @@
 
 #include "analysis/curves.hpp"
 #include "analysis/render/text.hpp"
+#include "analysis/unit.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"

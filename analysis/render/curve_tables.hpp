@@ -14,7 +14,7 @@
 #include "analysis/merge/join.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/render.hpp"
+#include "analysis/render/sections.hpp"
 #include "analysis/report.hpp"
 #include "base/text.hpp"
 

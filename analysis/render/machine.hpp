@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analysis/render/document.hpp"
-#include "analysis/render/render.hpp"
+#include "analysis/render/sections.hpp"
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 
