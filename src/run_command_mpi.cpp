@@ -153,7 +153,7 @@ base::ExitCode execute(const settings::RunConfig& config, int argc, char** argv)
                                              .show_file = show_file,
                                              .priced_machine = priced_machine,
                                              .supervisor = supervisor});
-    // What a dry run does not print is lost; a run has its results on disk.
+    // The output of a dry run is its only result; a run has its results on disk.
     if (config.mode != settings::Mode::dry_run) return code;
     return world.broadcast(is_printed) ? code : base::ExitCode::failed;
   });
