@@ -15,7 +15,6 @@
 #include "mesh/mesh.hpp"
 #include "program/match.hpp"
 #include "simulate/classes.hpp"
-#include "simulate/coarse_play.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 

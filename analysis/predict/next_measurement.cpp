@@ -9,9 +9,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <optional>
-#include <sstream>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -38,7 +35,7 @@ TimedCommunication doubled(const simulate::GroupFamily& family) {
   const double members = 2.0 * curve.members;
   for (simulate::SizeSeconds& at : curve.samples) {
     const auto by = [&](GrowthLaw law) {
-      return simulate::grown_seconds(family, {.law = law}, size, members, at.bytes);
+      return simulate::grown_seconds(family, law, simulate::Moved::parts, size, members, at.bytes);
     };
     at.seconds = std::sqrt(by(GrowthLaw::logarithmic) * by(GrowthLaw::proportional));
   }
@@ -99,9 +96,9 @@ std::vector<std::string> model_files(const results::RunData& run) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool is_joined = words[i].starts_with(joined);
     if (!is_joined && (words[i] != flag || i + 1 == words.size())) continue;
-    std::istringstream values{is_joined ? words[i].substr(joined.size()) : words[i + 1]};
-    for (std::string value; std::getline(values, value, ',');) {
-      if (value.ends_with(".toml")) files.push_back(value);
+    const std::string values = is_joined ? words[i].substr(joined.size()) : words[i + 1];
+    for (const std::string_view value : base::split(values, ',')) {
+      if (value.ends_with(".toml")) files.emplace_back(value);
     }
   }
   return files;

@@ -9,41 +9,29 @@
 #include <set>
 #include <utility>
 
-#include "simulate/coarse_play.hpp"
 #include "simulate/op_time.hpp"
 #include "timeline/timeline.hpp"
 
 namespace isoscale::simulate {
 namespace {
 
-/// Returns, for each coordinate of `axis`, the smallest coordinate that is equivalent to it. Two
-/// coordinates are equivalent if any two ranks that differ only in them have the same kind.
-std::vector<int> first_alike(const std::vector<std::uint64_t>& kind, const mesh::Shape& shape,
-                             mesh::Axis axis) {
-  const int stride = mesh::stride(shape, axis), extent = shape[axis];
+/// Returns the new number of each coordinate of `axis` after equivalent ones are merged (see
+/// reduced()). The coordinates that remain get the numbers 0, 1, ... in ascending order; the others
+/// get the number of the coordinate that they are merged into.
+std::vector<int> merged_numbers(const std::vector<std::uint64_t>& kind, const mesh::Shape& shape,
+                                mesh::Axis axis) {
   // columns[c] has the kinds of the ranks at coordinate c, in the order of their other coordinates.
-  std::vector<std::vector<std::uint64_t>> columns(at(extent));
+  std::vector<std::vector<std::uint64_t>> columns(at(shape[axis]));
   for (int rank = 0; rank < shape.size(); ++rank) {
-    columns[at(rank / stride % extent)].push_back(kind[at(rank)]);
+    columns[at(mesh::coordinates(shape, rank)[axis])].push_back(kind[at(rank)]);
   }
   std::map<std::vector<std::uint64_t>, int> known;
-  std::vector<int> first;
-  for (int c = 0; c < extent; ++c) {
-    first.push_back(known.try_emplace(std::move(columns[at(c)]), c).first->second);
+  std::vector<int> numbers;
+  for (std::vector<std::uint64_t>& column : columns) {
+    const int next = static_cast<int>(known.size());
+    numbers.push_back(known.try_emplace(std::move(column), next).first->second);
   }
-  return first;
-}
-
-/// Returns the new number of each original coordinate after equivalent ones are merged. The
-/// coordinates that remain get the numbers 0, 1, ... in ascending order; the others get the number
-/// of the coordinate that they are merged into. `first` is the result of first_alike().
-std::vector<int> kept_numbers(const std::vector<int>& first) {
-  std::vector<int> number(first.size());
-  int kept = 0;
-  for (std::size_t c = 0; c < first.size(); ++c) {
-    number[c] = first[c] == static_cast<int>(c) ? kept++ : number[at(first[c])];
-  }
-  return number;
+  return numbers;
 }
 
 /// Returns a number for each of the mesh's `ranks` ranks. Ranks have the same number if all of
@@ -75,7 +63,6 @@ std::vector<std::uint32_t> place_numbers(const program::OutlineSet& set, int ran
 }
 
 using timeline::Interval;
-using timeline::IntervalSet;
 using units::Nanoseconds;
 
 constexpr int most_rounds = 12;
@@ -83,41 +70,11 @@ constexpr int most_rounds = 12;
 /// time by less than this share.
 constexpr double small_change = 1e-4;
 
-Nanoseconds whole(double nanoseconds) {
-  return Nanoseconds{static_cast<std::int64_t>(std::llround(nanoseconds))};
-}
-
 timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs,
-                           const CoarseSteady& steady, Record record) {
-  if (record == Record::spans) {
-    std::vector<Nanoseconds> begin;
-    for (const timeline::Interval& rank : steady.step) begin.push_back(rank.begin);
-    return std::move(simulate(set, costs, {.begin = std::move(begin)}).front());
-  }
-  timeline::Timeline timeline;
-  for (std::size_t rank = 0; rank < steady.step.size(); ++rank) {
-    timeline.ranks.push_back({.rank = static_cast<int>(rank),
-                              .step = 0,
-                              .begin = steady.step[rank].begin,
-                              .end = steady.step[rank].end,
-                              .spans = {}});
-  }
-  return timeline;
-}
-
-/// Returns the times at which a rank ran ops that `is_kind` accepts: those that compute, or those
-/// that communicate. If `from_arrival` is true, an op counts only from the arrival of its last
-/// partner on, since a rank moves no data while it waits.
-IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& trace,
-                 const std::vector<Nanoseconds>& costs, bool (*is_kind)(program::OpKind),
-                 bool from_arrival) {
-  std::vector<Interval> intervals;
-  for (const timeline::Span& span : trace.spans) {
-    if (!is_kind(outline.ops[span.op].kind)) continue;
-    const Nanoseconds begin = from_arrival ? span.end - costs[span.op] : span.start;
-    intervals.push_back({.begin = begin, .end = span.end});
-  }
-  return timeline::normalise(std::move(intervals));
+                           const CoarseSteady& steady) {
+  std::vector<Nanoseconds> begin;
+  for (const Interval& rank : steady.step) begin.push_back(rank.begin);
+  return std::move(simulate(set, costs, {.begin = std::move(begin)}).front());
 }
 
 /// Returns a table of op times for each class: `costs`, lengthened where an op overlapped with ops
@@ -132,21 +89,27 @@ Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs&
     const program::Outline& outline = set.of(static_cast<int>(rank));
     const timeline::StepTrace& trace = timeline.ranks[rank];
     const std::vector<Nanoseconds>& took = played.tables[played.table_of_rank[rank]];
-    const IntervalSet computing = busy(outline, trace, took, program::computes, false);
-    const IntervalSet moving = busy(outline, trace, took, program::communicates, true);
+    std::vector<Interval> computing, moving;
+    for (const timeline::Span& span : trace.spans) {
+      const program::OpKind kind = outline.ops[span.op].kind;
+      if (program::computes(kind)) computing.push_back({span.start, span.end});
+      // A rank moves no data before its last partner has arrived.
+      if (program::communicates(kind)) moving.push_back({span.end - took[span.op], span.end});
+    }
+    computing = timeline::normalise(std::move(computing));
+    moving = timeline::normalise(std::move(moving));
     std::vector<Nanoseconds> table = costs.tables[costs.table_of_rank[rank]];
     for (const timeline::Span& span : trace.spans) {
       const program::OpKind kind = outline.ops[span.op].kind;
       const bool communicates = program::communicates(kind);
       if (!communicates && !program::computes(kind)) continue;
-      const Interval mine{.begin = communicates ? span.end - took[span.op] : span.start,
-                          .end = span.end};
+      const Interval mine{communicates ? span.end - took[span.op] : span.start, span.end};
       const double factor = communicates ? overlap.communication : overlap.compute;
       const Nanoseconds beside = timeline::covered(communicates ? computing : moving, mine);
       if (mine.end <= mine.begin) continue;
       const double share = beside / (mine.end - mine.begin);
-      table[span.op] =
-          whole(static_cast<double>(table[span.op].value()) / (1 - share * (1 - 1 / factor)));
+      table[span.op] = Nanoseconds{std::llround(static_cast<double>(table[span.op].value()) /
+                                                (1 - share * (1 - 1 / factor)))};
     }
     result.table_of_rank.push_back(static_cast<std::uint32_t>(result.tables.size()));
     result.tables.push_back(std::move(table));
@@ -187,18 +150,17 @@ ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
   for (const mesh::Axis axis : mesh::all_axes) {
     const mesh::Shape before = result.mesh;
     if (before[axis] == 1) continue;
-    const std::vector<int> number = kept_numbers(first_alike(kind, before, axis));
+    const std::vector<int> number = merged_numbers(kind, before, axis);
     const int extent = 1 + *std::max_element(number.begin(), number.end());
     if (extent == before[axis] || !may_merge(axis, extent)) continue;
     result.mesh[axis] = extent;
-    const int stride = mesh::stride(before, axis);
     std::vector<std::uint32_t> place(at(before.size()));
     std::vector<int> rank_kept(at(result.mesh.size()), -1);
     std::vector<std::uint64_t> kind_kept(at(result.mesh.size()));
     for (int rank = 0; rank < before.size(); ++rank) {
-      const int coordinate = rank / stride % before[axis];
-      const int outer = rank / (stride * before[axis]);
-      const int to = (outer * extent + number[at(coordinate)]) * stride + rank % stride;
+      mesh::Coordinates merged = mesh::coordinates(before, rank);
+      merged[axis] = number[at(merged[axis])];
+      const int to = mesh::rank_at(result.mesh, merged);
       place[at(rank)] = static_cast<std::uint32_t>(to);
       if (rank_kept[at(to)] >= 0) continue;
       rank_kept[at(to)] = result.rank[at(rank)];
@@ -254,9 +216,7 @@ Costs class_costs(const Classes& classes, const program::ProgramSet& set, const 
     std::vector<units::Nanoseconds>& table = costs.tables.emplace_back();
     for (const auto& [place, rank] : standing_for[c]) {
       auto [found, unknown] = times.try_emplace({program, place});
-      if (unknown) {
-        found->second = op_times(machine, set.programs[program], places, rank);
-      }
+      if (unknown) found->second = op_times(machine, set.programs[program], places, rank);
       table.resize(found->second.size());
       for (std::size_t op = 0; op < table.size(); ++op) {
         table[op] = std::max(table[op], found->second[op]);
@@ -273,7 +233,7 @@ ClassStep play_classes(const Classes& classes, const Costs& costs, const Overlap
   CoarseSteady steady = settle(coarsen(set, costs));
   if (overlap.compute != 1 || overlap.communication != 1) {
     for (int round = 0; round < most_rounds; ++round) {
-      const timeline::Timeline timeline = step_of(set, step.costs, steady, Record::spans);
+      const timeline::Timeline timeline = step_of(set, step.costs, steady);
       Costs next = stretched(set, costs, step.costs, timeline, overlap);
       if (round > 1) move_halfway(next, step.costs);
       step.costs = std::move(next);
@@ -284,7 +244,7 @@ ClassStep play_classes(const Classes& classes, const Costs& costs, const Overlap
     }
   }
   step.seconds = steady.period * 1e-9;
-  step.timeline = step_of(set, step.costs, steady, record);
+  if (record == Record::spans) step.timeline = step_of(set, step.costs, steady);
   return step;
 }
 

@@ -52,15 +52,14 @@ struct Classes {
 [[nodiscard]] Costs class_costs(const Classes& classes, const program::ProgramSet& set,
                                 const Machine& machine, const Layout& layout);
 
-/// Selects the times that play_classes() returns. `steps`: the begin and end of a step on each
-/// rank; `spans`: also those of each op.
+/// Selects what play_classes() returns. `steps`: the time of a step; `spans`: also its timeline.
 enum class Record : std::uint8_t { steps, spans };
 
 /// A step in the steady state (it takes the same time as the step before) without noise, with one
 /// rank for each class.
 struct ClassStep {
   double seconds = 0;             ///< time from one step to the next
-  timeline::Timeline timeline{};  ///< times of this step; has spans only with Record::spans
+  timeline::Timeline timeline{};  ///< times of this step; empty without Record::spans
   /// The times that the ops took: the given costs, made longer by overlap. If a factor of Overlap
   /// is not 1, there is one table for each class.
   Costs costs{};

@@ -251,8 +251,8 @@ std::optional<double> of_kind(const Measured& measured, OpKind kind, double byte
   if (family.groups.empty()) return std::nullopt;
   const TimedCommunication& largest = *family.groups.back().curve;
   const double size = place.nodes > 1 ? place.nodes : place.members;
-  const Growth growth{.law = law_for(largest), .untold = measured.untold};
-  return grown_seconds(family, growth, size, place.members, contended(largest, place, bytes));
+  return grown_seconds(family, law_for(largest), measured.untold, size, place.members,
+                       contended(largest, place, bytes));
 }
 
 /// Measured kinds of collectives from which the time of another kind is derived: the sum of their
@@ -329,11 +329,11 @@ GroupFamily family_of(const Measured& measured, OpKind kind, const GroupPlace& p
   return family;
 }
 
-double grown_seconds(const GroupFamily& family, const Growth& growth, double size, double members,
-                     double bytes) {
-  const Excesses excesses = excesses_of(family, growth.law, moved_in(family, growth.untold), bytes);
+double grown_seconds(const GroupFamily& family, GrowthLaw law, Moved untold, double size,
+                     double members, double bytes) {
+  const Excesses excesses = excesses_of(family, law, moved_in(family, untold), bytes);
   return excesses.wire(family.groups.back().curve->kind, size, members, bytes) +
-         excess_at(excesses.of_group, law_of(growth.law, size));
+         excess_at(excesses.of_group, law_of(law, size));
 }
 
 void settle_laws(Measured& measured) {
@@ -393,7 +393,6 @@ std::optional<double> measured_gemm_seconds(const Measured& measured, const prog
                             &Nearby::distance);
   double sum = 0, weights = 0;
   for (const Nearby& at : std::span{nearby}.first(count)) {
-    // This limit keeps the weight finite if the distance is 0.
     const double weight = 1 / std::max(at.distance * at.distance, same);
     sum += weight * at.log_rate;
     weights += weight;

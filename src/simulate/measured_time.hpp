@@ -98,18 +98,11 @@ struct GroupFamily {
 /// for collectives in which ranks send or receive parts of the data, else 1.
 [[nodiscard]] double wire_factor(program::OpKind kind, double members);
 
-/// The rules by which the time of a family's groups grows with their size. The time that is not
-/// spent on moving bytes grows by `law` (logarithmic or proportional). Data moves in the way that
-/// the measured times show. If they do not show one, it moves in the way `untold`.
-struct Growth {
-  GrowthLaw law = GrowthLaw::logarithmic;
-  Moved untold = Moved::parts;
-};
-
 /// Returns the seconds of a collective of `bytes` in a group of `members` ranks that is not in the
 /// family, which has at least one group. `size` is the number of its members if it is on one node,
-/// else of its nodes.
-[[nodiscard]] double grown_seconds(const GroupFamily& family, const Growth& growth, double size,
-                                   double members, double bytes);
+/// else of its nodes. The time that is not spent on moving bytes grows by `law` (logarithmic or
+/// proportional). Data moves in the way that the measured times show, or else in the way `untold`.
+[[nodiscard]] double grown_seconds(const GroupFamily& family, GrowthLaw law, Moved untold,
+                                   double size, double members, double bytes);
 
 }  // namespace isoscale::simulate

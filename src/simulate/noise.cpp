@@ -12,8 +12,6 @@
 namespace isoscale::simulate {
 namespace {
 
-double density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
-
 template <std::size_t n>
 double polynomial(const std::array<double, n>& coefficients, double x) {
   double value = 0;
@@ -50,8 +48,6 @@ std::uint64_t key(std::uint64_t seed, Of of, int a, int b) {
   return mixed(mixed(mixed(seed ^ (static_cast<std::uint64_t>(of) << 56U)) ^ word(a)) ^ word(b));
 }
 
-double normal_cdf(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
-
 /// Returns the p-quantile (0 < p < 1) of a rank's own deviation in one step.
 double own_deviation(const Noise& noise, double p) {
   if (!noise.draws.empty()) return quantile(noise.draws, p);
@@ -63,7 +59,8 @@ double own_deviation(const Noise& noise, double p) {
 double normal_quantile(double p) {
   if (p > 0.5) return -normal_quantile(1 - p);
   const double x = lower_quantile(p);
-  const double error = (normal_cdf(x) - p) / density(x);
+  const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+  const double error = (std::erfc(-x / std::numbers::sqrt2) / 2 - p) / density;
   return x - error / (1 + x * error / 2);
 }
 

@@ -12,7 +12,6 @@
 #include <span>
 #include <utility>
 
-#include "simulate/coarse_play.hpp"
 #include "simulate/noise.hpp"
 
 namespace isoscale::simulate {
@@ -65,21 +64,23 @@ program::StreamId main_stream(const program::Outline& outline, const Table& tabl
 /// after the last communication of a step and before the first one of the next step is one stretch.
 class Stretches {
  public:
-  Stretches(const program::Outline& outline, const Table& table)
-      : outline_(outline), main_(main_stream(outline, table)), meetings_(outline.streams.size()) {
+  Stretches(const program::Outline& outline, const Table& table) {
+    const program::StreamId main = main_stream(outline, table);
+    /// [stream][op]: number of communication ops up to this one, by axis.
+    std::vector<std::vector<Counts>> meetings(outline.streams.size());
     for (std::size_t i = 0; i < outline.ops.size(); ++i) {
       const program::OutlineOp& op = outline.ops[i];
       // If an op of the main stream waits for an op of another stream, that op comes earlier in the
       // program, so its communication is already counted.
-      auto& here = meetings_[op.stream];
-      here.push_back(here.empty() ? std::array<std::uint32_t, mesh::axis_count>{} : here.back());
+      auto& here = meetings[op.stream];
+      here.push_back(here.empty() ? Counts{} : here.back());
       for (const mesh::Axis axis : mesh::all_axes) {
         if (program::communicates(op.kind) && op.axes.contains(axis)) ++here.back()[index(axis)];
       }
-      if (op.stream != main_) continue;
+      if (op.stream != main) continue;
       meet(here.back(), op.stream);
       for (const program::Wait& wait : outline.waits_of(op)) {
-        meet(meetings_[wait.stream][wait.count - 1], wait.stream);
+        meet(meetings[wait.stream][wait.count - 1], wait.stream);
       }
       if (program::computes(op.kind)) time_ += static_cast<double>(table[i].value());
     }
@@ -101,20 +102,13 @@ class Stretches {
     for (std::size_t a = 0; a < counts.size(); ++a) {
       if (counts[a] <= seen_[stream][a]) continue;
       seen_[stream][a] = counts[a];
-      if (met_[a]) {
-        longest_[a] = std::max(longest_[a], time_ - last_[a]);
-      } else {
-        first_[a] = time_;
-      }
+      if (!met_[a]) first_[a] = time_;
       met_[a] = true;
+      longest_[a] = std::max(longest_[a], time_ - last_[a]);
       last_[a] = time_;
     }
   }
 
-  const program::Outline& outline_;
-  program::StreamId main_;
-  /// [stream][op]: number of communication ops up to this one, by axis.
-  std::vector<std::vector<Counts>> meetings_;
   std::array<Counts, program::max_streams> seen_{};
   double time_ = 0;  ///< compute time of the main stream so far, in nanoseconds
   std::array<bool, mesh::axis_count> met_{};
@@ -189,20 +183,18 @@ class Delay {
     std::vector<std::uint32_t> outline_of_rank, table_of_rank;
     Layout layout;
     for (int rank = 0; rank < shape.size(); ++rank) {
-      const mesh::Coordinates place = mesh::coordinates(shape, rank);
-      // The tight axes have one coordinate each in the mesh of classes.
-      mesh::Coordinates in_classes = place;
+      // The tight axes have one coordinate each in the mesh of classes, and a class is represented
+      // by its rank at coordinate 0 of them.
+      mesh::Coordinates in_classes = mesh::coordinates(shape, rank);
+      int beyond = 0;
       for (const mesh::Axis axis : mesh::all_axes) {
-        if (tight_.contains(axis)) in_classes[axis] = 0;
+        if (!tight_.contains(axis)) continue;
+        beyond += mesh::stride(set_.mesh, axis) * std::exchange(in_classes[axis], 0);
       }
       const std::size_t c = at(mesh::rank_at(classes_.outline.mesh, in_classes));
-      mesh::Coordinates whole = mesh::coordinates(set_.mesh, classes_.rank[c]);
-      for (const mesh::Axis axis : mesh::all_axes) {
-        if (tight_.contains(axis)) whole[axis] = place[axis];
-      }
       outline_of_rank.push_back(classes_.outline.outline_of_rank[c]);
       table_of_rank.push_back(costs_.table_of_rank[c]);
-      layout.node_of_rank.push_back(layout_.node_of_rank[at(mesh::rank_at(set_.mesh, whole))]);
+      layout.node_of_rank.push_back(layout_.node_of_rank[at(classes_.rank[c] + beyond)]);
     }
     const CoarseSet coarse =
         coarsen(shape, classes_.outline.outlines, outline_of_rank, costs_.tables, table_of_rank);
@@ -321,17 +313,16 @@ class Delay {
     }
     // With more than most_kinds kinds, only every `every`-th one was simulated; the others take the
     // result of the last simulated kind before them.
+    double responds = 0;  // the largest of the responses to a typical deviation
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
-      kinds_[k].step = kinds_[k - k % every].step;
-      if (kinds_[k].step.slope < most / 2) kinds_[k].step.slope = 0;  // no rank waits for this kind
+      Response& step = kinds_[k].step;
+      step = kinds_[k - k % every].step;
+      if (step.slope < most / 2) step.slope = 0;  // no rank waits for this kind
+      if (step.slope > 0) responds = std::max(responds, step(typical.mean));
     }
     usual_ = {.from = typical.mean,
               .at = at_usual.period,
               .slope = (played.back().period - at_usual.period) / range};
-    double responds = 0;  // the largest of the responses to a typical deviation
-    for (const Kind& kind : kinds_) {
-      if (kind.step.slope > 0) responds = std::max(responds, kind.step(typical.mean));
-    }
     usual_change_ = most * std::sqrt(typical.variance);
     slack_ =
         usual_change_ > 0 ? std::clamp(2 * (usual_.at - responds) / usual_change_, 0.0, 1.0) : 0;
@@ -415,15 +406,15 @@ class Delay {
 
 std::vector<double> play_each_rank(const program::ProgramSet& set, const Classes& classes,
                                    const Costs& class_costs, const Noise& noise,
-                                   const Layout& layout, EachRankOptions options) {
+                                   const Layout& layout, int steps, std::uint64_t seed) {
   std::vector<std::uint32_t> table_of_rank;
   for (const std::uint32_t class_rank : classes.class_of_rank) {
     table_of_rank.push_back(class_costs.table_of_rank[class_rank]);
   }
-  std::vector<double> seconds = slowest_steps(
-      coarsen(set.mesh, classes.outline.outlines, set.program_of_rank, class_costs.tables,
-              table_of_rank),
-      noise, layout, {.plays = 1 + options.steps, .op_noise = noise.op, .seed = options.seed});
+  std::vector<double> seconds =
+      slowest_steps(coarsen(set.mesh, classes.outline.outlines, set.program_of_rank,
+                            class_costs.tables, table_of_rank),
+                    noise, layout, {.plays = 1 + steps, .op_noise = noise.op, .seed = seed});
   for (double& step : seconds) step *= 1e-9;
   return seconds;
 }

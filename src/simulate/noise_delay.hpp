@@ -16,19 +16,15 @@
 /// deviations of all ranks and the knowledge which ranks wait for each other.
 namespace isoscale::simulate {
 
-struct EachRankOptions {
-  int steps = 8;           ///< steps that are returned; one more is simulated first as warm-up
-  std::uint64_t seed = 1;  ///< seed of the random deviations
-};
-
 /// Simulates the whole mesh with the op times of its classes, and returns the seconds of the
-/// slowest rank in each step. Each rank's compute times are multiplied by 1 + d, where d is the sum
-/// of three deviations drawn from `noise`: a constant one of the rank and, for each step, one of
-/// its node and one of the rank. The times of single ops vary by Noise::op in addition.
+/// slowest rank in each of `steps` steps, after one more as warm-up. Each rank's compute times are
+/// multiplied by 1 + d, where d is the sum of three deviations drawn from `noise`: a constant one
+/// of the rank and, for each step, one of its node and one of the rank. The times of single ops
+/// vary by Noise::op in addition.
 [[nodiscard]] std::vector<double> play_each_rank(const program::ProgramSet& set,
                                                  const Classes& classes, const Costs& class_costs,
                                                  const Noise& noise, const Layout& layout,
-                                                 EachRankOptions options = {});
+                                                 int steps = 8, std::uint64_t seed = 1);
 
 /// Returns the seconds that the noise of all ranks adds to a step of the classes with these op
 /// times. It does not simulate each rank: it draws the deviations of all ranks in many steps, finds

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -19,7 +18,6 @@
 #include "base/error.hpp"
 #include "program/op.hpp"
 #include "program/operands.hpp"
-#include "program/outline.hpp"
 #include "simulate/measured_time.hpp"
 
 namespace isoscale::simulate {
@@ -45,10 +43,9 @@ using program::OpKind;
     refuse(machine, fmt::format("{} between ranks", what), "--workload calibrate");
   }
   throw base::usage_error(
-      "{}: nothing was measured of {} between nodes; measure on two nodes or more, "
-      "take the numbers "
-      "of a data sheet with --network h100-ndr (isoscale list systems), or give "
-      "--nodes-of a number of ranks that holds all",
+      "{}: nothing was measured of {} between nodes; measure on two nodes or more, take the "
+      "numbers of a data sheet with --network h100-ndr (isoscale list systems), or give --nodes-of "
+      "a number of ranks that holds all",
       machine.name.empty() ? "the machine" : machine.name, what);
 }
 

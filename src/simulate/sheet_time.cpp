@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 namespace isoscale::simulate {
 namespace {
@@ -313,12 +312,12 @@ double multiply_seconds(const Processor& processor, const MatrixRate& rate,
   for (const Tile& tile : tiles) {
     // Splitting k saves time if there are few tiles: each part of k gives more tiles, whose results
     // are added.
-    for (double splits = 1; splits <= 16 && shape.k / splits >= 512; splits *= 2) {
+    double splits = 1;
+    do {
       least = std::min(
           least, tiled_seconds(processor, shape, tile, splits, flops * tile_rate(tile, largest)));
-    }
-    least =
-        std::min(least, tiled_seconds(processor, shape, tile, 1, flops * tile_rate(tile, largest)));
+      splits *= 2;
+    } while (splits <= 16 && shape.k / splits >= 512);
   }
   return least;
 }

@@ -1,23 +1,33 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "simulate/simulate.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <span>
 #include <utility>
 
 #include "program/match.hpp"
 #include "simulate/layout.hpp"
+#include "simulate/noise.hpp"
 
 namespace isoscale::simulate {
 namespace {
 
+using units::Nanoseconds;
+
+/// Gives the times of ops to the Matcher and stores the timelines of all steps.
 class Recorder {
  public:
-  Recorder(const program::OutlineSet& set, const Costs& costs, const Options& options)
-      : set_(set), costs_(costs), plays_(at(options.plays)) {
-    current_.resize(at(set.mesh.size()));
-    for (auto& timeline : plays_) timeline.ranks.resize(current_.size());
-    for (int rank = 0; rank < set.mesh.size(); ++rank) reset(rank);
+  Recorder(const program::OutlineSet& set, const Costs& costs, int plays)
+      : costs_(costs), plays_(at(plays)), play_(at(set.mesh.size())) {
+    for (timeline::Timeline& timeline : plays_) {
+      for (int rank = 0; rank < set.mesh.size(); ++rank) {
+        timeline.ranks.emplace_back().spans.resize(set.of(rank).ops.size());
+      }
+    }
   }
 
   [[nodiscard]] std::int64_t cost(int rank, std::uint32_t op) const {
@@ -25,40 +35,232 @@ class Recorder {
   }
 
   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end) {
-    current_[at(rank)][op] = {
-        .op = op, .start = units::Nanoseconds{start}, .end = units::Nanoseconds{end}};
+    plays_[play_[at(rank)]].ranks[at(rank)].spans[op] = {
+        .op = op, .start = Nanoseconds{start}, .end = Nanoseconds{end}};
   }
 
   void step(int rank, int play, std::int64_t begin, std::int64_t end) {
     timeline::StepTrace& trace = plays_[at(play)].ranks[at(rank)];
-    trace = {.rank = rank,
-             .step = static_cast<std::uint32_t>(play),
-             .begin = units::Nanoseconds{begin},
-             .end = units::Nanoseconds{end},
-             .spans = std::move(current_[at(rank)])};
-    if (play + 1 < static_cast<int>(plays_.size())) reset(rank);
+    trace.rank = rank;
+    trace.step = static_cast<std::uint32_t>(play);
+    trace.begin = Nanoseconds{begin};
+    trace.end = Nanoseconds{end};
+    ++play_[at(rank)];
   }
 
-  [[nodiscard]] std::vector<timeline::Timeline> take() { return std::move(plays_); }
+  [[nodiscard]] std::vector<timeline::Timeline>& plays() { return plays_; }
 
  private:
-  void reset(int rank) { current_[at(rank)].assign(set_.of(rank).ops.size(), {}); }
-
-  const program::OutlineSet& set_;
   const Costs& costs_;
-  /// [rank][op]: spans of the step that the rank is in.
-  std::vector<std::vector<timeline::Span>> current_;
   std::vector<timeline::Timeline> plays_;
+  std::vector<std::size_t> play_;  ///< [rank]: the play that the rank is in
 };
+
+/// Makes the coarse program (see simulate.hpp) of one program with one table of op times.
+class Coarsener {
+ public:
+  Coarsener(CoarseSet& set, const program::Outline& whole)
+      : mesh_(set.programs.mesh),
+        whole_(whole),
+        result_(set.programs.outlines.emplace_back()),
+        times_(set.times.emplace_back()),
+        lanes_(whole.streams.size()) {}
+
+  void add_ops(const std::vector<Nanoseconds>& costs) {
+    result_.streams = whole_.streams;
+    result_.transfers = whole_.transfers;
+    const std::vector<bool> awaited = awaited_ops(whole_);
+    for (std::uint32_t i = 0; i < whole_.ops.size(); ++i) {
+      add(i, costs[i].value(), awaited[i]);
+    }
+    for (program::StreamId stream = 0; stream < lanes_.size(); ++stream) close(stream);
+  }
+
+ private:
+  static constexpr std::uint32_t none = ~0U;
+  struct Lane {
+    std::uint32_t ops = 0;  ///< number of coarse ops on this stream so far
+    /// counts[i] is the number of coarse ops of this stream up to and including the one that ends
+    /// with op i of the stream. It is used only if another op waits for op i.
+    std::vector<std::uint32_t> counts;
+    bool is_open = false;  ///< there are ops since the last coarse op
+    /// The next coarse op gets the waits of this op for other streams; `none` = it waits for no
+    /// other stream.
+    std::uint32_t waiting = none;
+    /// Times of the next coarse op; `spread` is still the sum of squares.
+    CoarseTime time{};
+  };
+
+  void add(std::uint32_t i, std::int64_t nanoseconds, bool is_awaited) {
+    const auto cost = static_cast<double>(nanoseconds);
+    const program::OutlineOp& op = whole_.ops[i];
+    Lane& lane = lanes_[op.stream];
+    if (op.wait_count > 0) {
+      close(op.stream);
+      lane.waiting = i;
+    }
+    lane.is_open = true;
+    if (program::communicates(op.kind) && !is_alone(op)) {
+      lane.time.meeting = nanoseconds;
+      close(op.stream, &op);
+    } else if (program::computes(op.kind)) {
+      lane.time.compute += cost;
+      lane.time.spread += cost * cost;
+    } else {
+      lane.time.fixed += cost;
+    }
+    if (is_awaited) close(op.stream);
+    lane.counts.push_back(lane.ops);
+  }
+
+  /// True if the op communicates with no other rank: its axes have one coordinate each in this
+  /// mesh. The messages of an exchange, which the rank sends to itself, must also match those that
+  /// it receives in the same op.
+  [[nodiscard]] bool is_alone(const program::OutlineOp& op) const {
+    if (op.kind != program::OpKind::exchange) return mesh::group_size(mesh_, op.axes) == 1;
+    std::map<std::pair<mesh::Axis, int>, int> open;
+    for (const program::OutlineTransfer& transfer : whole_.transfers_of(op)) {
+      if (mesh_[transfer.axis] > 1) return false;
+      const bool sends = transfer.direction == program::Direction::send;
+      open[{transfer.axis, sends ? -transfer.offset : transfer.offset}] += sends ? 1 : -1;
+    }
+    return std::all_of(open.begin(), open.end(), [](const auto& box) { return box.second == 0; });
+  }
+
+  /// Appends a coarse op with the ops since the stream's last coarse op, and with the communication
+  /// `meeting` as its end if that is given. Does nothing if there are no ops since then.
+  void close(program::StreamId stream, const program::OutlineOp* meeting = nullptr) {
+    Lane& lane = lanes_[stream];
+    if (!lane.is_open) return;
+    program::OutlineOp op{.kind = program::OpKind::copy, .stream = stream, .place = {}, .axes = {}};
+    if (meeting != nullptr) op = *meeting;
+    op.wait_begin = static_cast<std::uint32_t>(result_.waits.size());
+    if (lane.waiting != none) {
+      for (const program::Wait& wait : whole_.waits_of(whole_.ops[lane.waiting])) {
+        result_.waits.push_back(
+            {.stream = wait.stream, .count = lanes_[wait.stream].counts.at(wait.count - 1)});
+      }
+    }
+    op.wait_count = static_cast<std::uint32_t>(result_.waits.size()) - op.wait_begin;
+    ++lane.ops;
+    result_.ops.push_back(op);
+    lane.time.spread = std::sqrt(lane.time.spread);
+    times_.push_back(std::exchange(lane.time, {}));
+    lane.is_open = false;
+    lane.waiting = none;
+  }
+
+  const mesh::Shape& mesh_;
+  const program::Outline& whole_;
+  program::Outline& result_;
+  std::vector<CoarseTime>& times_;
+  std::vector<Lane> lanes_;
+};
+
+/// Gives the times of coarse ops to the Matcher, which simulates the programs, and stores the begin
+/// and end of each step.
+class CoarsePolicy {
+ public:
+  CoarsePolicy(const CoarseSet& set, const CoarseOptions& options)
+      : options_(options),
+        ranks_(set.programs.outline_of_rank.size()),
+        steps_(at(options.plays), std::vector<timeline::Interval>(ranks_.size())) {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      ranks_[rank].times = &set.times[set.programs.outline_of_rank[rank]];
+      ranks_[rank].draws = mixed(options.seed ^ mixed(rank));
+    }
+    take_factors();
+  }
+
+  /// Sets each rank's factor for the first step.
+  void take_factors() {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) set_factor(static_cast<int>(rank), 0);
+  }
+
+  [[nodiscard]] std::int64_t cost(int rank, std::uint32_t op) const {
+    return (*ranks_[at(rank)].times)[op].meeting;
+  }
+  [[nodiscard]] std::int64_t work(int rank, std::uint32_t op) {
+    Rank& state = ranks_[at(rank)];
+    const CoarseTime& time = (*state.times)[op];
+    double extra = time.compute * (state.factor - 1);
+    if (options_.op_noise > 0 && time.spread > 0) {
+      state.draws += 0x9e3779b97f4a7c15ULL;
+      extra += options_.op_noise * time.spread * quick_normal(mixed(state.draws));
+      extra = std::max(extra, -time.compute);
+    }
+    return static_cast<std::int64_t>(time.compute + time.fixed + extra + 0.5);
+  }
+  void span(int /*rank*/, std::uint32_t /*op*/, std::int64_t /*start*/, std::int64_t /*end*/) {}
+  void step(int rank, int play, std::int64_t begin, std::int64_t end) {
+    steps_[at(play)][at(rank)] = {.begin = Nanoseconds{begin}, .end = Nanoseconds{end}};
+    set_factor(rank, (play + 1) % options_.plays);
+  }
+  [[nodiscard]] std::vector<std::vector<timeline::Interval>>& steps() { return steps_; }
+
+ private:
+  struct Rank {
+    const std::vector<CoarseTime>* times = nullptr;
+    double factor = 1;
+    std::uint64_t draws = 0;  ///< state of the rank's random numbers
+  };
+
+  void set_factor(int rank, int play) {
+    if (options_.factor) ranks_[at(rank)].factor = options_.factor(rank, play);
+  }
+
+  const CoarseOptions& options_;
+  std::vector<Rank> ranks_;
+  std::vector<std::vector<timeline::Interval>> steps_;
+};
+
+constexpr int most_plays = 16;
+
+/// True if the step took the same time on every rank, from the rank's begin to its end. All later
+/// steps then take this time too, since a step depends only on the times at which the ranks begin.
+bool moves_all_alike(const std::vector<timeline::Interval>& step) {
+  const Nanoseconds first = step.front().end - step.front().begin;
+  return std::ranges::all_of(
+      step, [&](const timeline::Interval& rank) { return rank.end - rank.begin == first; });
+}
+
+/// Simulates steps until they are steady (see settle_each). `begin` has the time at which each rank
+/// begins the first step.
+CoarseSteady settled(program::Matcher<CoarsePolicy>& matcher, CoarsePolicy& policy,
+                     std::vector<Nanoseconds> begin) {
+  CoarseSteady steady;
+  double later_half = 0;
+  for (int i = 0; i < most_plays; ++i) {
+    const Nanoseconds first = std::ranges::min(begin);
+    for (Nanoseconds& time : begin) time -= first;
+    matcher.run(begin);
+    steady.step = policy.steps().front();
+    if (moves_all_alike(steady.step)) {
+      const timeline::Interval& rank = steady.step.front();
+      steady.period = static_cast<double>((rank.end - rank.begin).value());
+      return steady;
+    }
+    const Nanoseconds before = std::ranges::max(begin);
+    for (std::size_t rank = 0; rank < begin.size(); ++rank) begin[rank] = steady.step[rank].end;
+    if (i >= most_plays / 2) {
+      later_half += static_cast<double>((std::ranges::max(begin) - before).value());
+    }
+  }
+  // The steps did not become steady: ranks that never wait for each other drift apart, and some
+  // programs repeat only after several steps. The period is then the time from the last end of any
+  // rank in one step to that in the next, averaged over the later half of the steps.
+  steady.period = later_half / (most_plays - most_plays / 2);
+  return steady;
+}
 
 }  // namespace
 
 std::vector<timeline::Timeline> simulate(const program::OutlineSet& set, const Costs& costs,
                                          Options options) {
-  Recorder recorder{set, costs, options};
+  Recorder recorder{set, costs, options.plays};
   program::Matcher<Recorder>{set, program::Folding::as_streamed, options.plays, recorder}.run(
       options.begin);
-  return recorder.take();
+  return std::move(recorder.plays());
 }
 
 program::OutlineSet folded(program::OutlineSet set) {
@@ -70,6 +272,62 @@ program::OutlineSet folded(program::OutlineSet set) {
     outline.waits.clear();
   }
   return set;
+}
+
+std::vector<bool> awaited_ops(const program::Outline& outline) {
+  std::array<std::vector<std::uint32_t>, program::max_streams> on_stream;
+  std::vector<bool> awaited(outline.ops.size());
+  for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
+    for (const program::Wait& wait : outline.waits_of(outline.ops[op])) {
+      const auto& before = on_stream[wait.stream];
+      if (wait.count > 0 && wait.count <= before.size()) awaited[before[wait.count - 1]] = true;
+    }
+    on_stream[outline.ops[op].stream].push_back(op);
+  }
+  return awaited;
+}
+
+CoarseSet coarsen(const mesh::Shape& mesh, const std::vector<program::Outline>& outlines,
+                  const std::vector<std::uint32_t>& outline_of_rank,
+                  const std::vector<std::vector<Nanoseconds>>& tables,
+                  const std::vector<std::uint32_t>& table_of_rank) {
+  CoarseSet coarse{.programs = {.mesh = mesh, .outlines = {}, .outline_of_rank = {}}, .times = {}};
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
+  for (std::size_t rank = 0; rank < outline_of_rank.size(); ++rank) {
+    const std::uint32_t outline = outline_of_rank[rank], table = table_of_rank.at(rank);
+    const auto next = static_cast<std::uint32_t>(known.size());
+    const auto [entry, is_new] = known.try_emplace({outline, table}, next);
+    if (is_new) Coarsener{coarse, outlines[outline]}.add_ops(tables[table]);
+    coarse.programs.outline_of_rank.push_back(entry->second);
+  }
+  return coarse;
+}
+
+std::vector<std::vector<timeline::Interval>> play_coarse(const CoarseSet& set,
+                                                         const CoarseOptions& options) {
+  CoarsePolicy policy{set, options};
+  program::Matcher<CoarsePolicy>{set.programs, program::Folding::as_streamed, options.plays, policy}
+      .run();
+  return std::move(policy.steps());
+}
+
+std::vector<CoarseSteady> settle_each(const CoarseSet& set,
+                                      const std::vector<std::vector<double>>& factors,
+                                      const CoarseSteady& from) {
+  std::span<const double> factor;
+  const CoarseOptions options{
+      .factor = [&](int rank, int) { return factor.empty() ? 1.0 : factor[at(rank)]; }};
+  CoarsePolicy policy{set, options};
+  program::Matcher<CoarsePolicy> matcher{set.programs, program::Folding::as_streamed, 1, policy};
+  std::vector<Nanoseconds> begin(set.programs.outline_of_rank.size());
+  for (std::size_t rank = 0; rank < from.step.size(); ++rank) begin[rank] = from.step[rank].end;
+  std::vector<CoarseSteady> result;
+  for (const std::vector<double>& of_ranks : factors) {
+    factor = of_ranks;
+    policy.take_factors();
+    result.push_back(settled(matcher, policy, begin));
+  }
+  return result;
 }
 
 }  // namespace isoscale::simulate

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "program/outline.hpp"
@@ -37,5 +38,74 @@ struct Options {
 /// streams on one thread executes them in this way: no ops overlap, and no op waits for another
 /// stream. Ops keep their indices.
 [[nodiscard]] program::OutlineSet folded(program::OutlineSet set);
+
+// Coarse programs make it possible to simulate thousands of ranks: all ops of a
+// stream between two meetings become one op. Meetings are communication with other ranks, waits for
+// another stream, and the ends of ops that another stream waits for.
+
+/// The times of one op of a coarse program, in nanoseconds. A coarse op stands for several ops of
+/// the original program, and ends with at most one communication with other ranks.
+struct CoarseTime {
+  double compute = 0;        ///< compute time; multiplied by the rank's factor
+  double fixed = 0;          ///< copies, memory advice, and communication of a rank with itself
+  double spread = 0;         ///< root of the sum of squares of the compute ops' times
+  std::int64_t meeting = 0;  ///< communication with other ranks, from the last arrival on
+};
+
+struct CoarseSet {
+  /// Has an outline (a program without data) for each pair of a program and a table of costs.
+  program::OutlineSet programs;
+  std::vector<std::vector<CoarseTime>> times;  ///< [outline][op]
+};
+
+/// Returns for each op, in program order, whether another op waits for it.
+[[nodiscard]] std::vector<bool> awaited_ops(const program::Outline& outline);
+
+/// Converts programs to coarse ones: rank r of `mesh` plays outlines[outline_of_rank[r]], and the
+/// ops of this program take the times tables[table_of_rank[r]].
+[[nodiscard]] CoarseSet coarsen(const mesh::Shape& mesh,
+                                const std::vector<program::Outline>& outlines,
+                                const std::vector<std::uint32_t>& outline_of_rank,
+                                const std::vector<std::vector<units::Nanoseconds>>& tables,
+                                const std::vector<std::uint32_t>& table_of_rank);
+[[nodiscard]] inline CoarseSet coarsen(const program::OutlineSet& whole, const Costs& costs) {
+  return coarsen(whole.mesh, whole.outlines, whole.outline_of_rank, costs.tables,
+                 costs.table_of_rank);
+}
+
+struct CoarseOptions {
+  int plays = 1;  ///< number of steps
+  /// Returns the factor on a rank's compute times in one step. If no function is set, the factor is
+  /// 1.
+  std::function<double(int rank, int play)> factor{};
+  double op_noise = 0;     ///< relative standard deviation of the time of a compute op
+  std::uint64_t seed = 1;  ///< seed of the random noise of ops
+};
+
+/// Simulates coarse programs by the rules of simulate(). Without noise, steps begin and end at the
+/// same times as in simulate(). Returns the begin and end of steps, by [step][rank]. Throws
+/// base::Error if the programs deadlock.
+[[nodiscard]] std::vector<std::vector<timeline::Interval>> play_coarse(
+    const CoarseSet& set, const CoarseOptions& options);
+
+/// A step in the steady state: later steps take the same time.
+struct CoarseSteady {
+  double period = 0;                     ///< nanoseconds from one step to the next
+  std::vector<timeline::Interval> step;  ///< [rank]; time 0 is the begin of the earliest rank
+};
+/// Simulates steps without noise until a step takes the same time on every rank, and returns that
+/// step; every later step would take this time too. If this does not happen within a fixed number
+/// of steps, it returns the last one, and the period is the mean over the later half of them. This
+/// is done once for each item of `factors`. An item has the factor on each rank's compute times; in
+/// an empty item all factors are 1. `from` may be a steady step of a similar program set: the ranks
+/// then begin at the times at which they end in it, so that fewer steps are needed. By default all
+/// begin at once.
+[[nodiscard]] std::vector<CoarseSteady> settle_each(const CoarseSet& set,
+                                                    const std::vector<std::vector<double>>& factors,
+                                                    const CoarseSteady& from = {});
+[[nodiscard]] inline CoarseSteady settle(const CoarseSet& set,
+                                         const std::vector<double>& factor = {}) {
+  return settle_each(set, {factor}).front();
+}
 
 }  // namespace isoscale::simulate

@@ -10,7 +10,7 @@
 #include "matchers.hpp"
 #include "program/builder.hpp"
 #include "simulate/classes.hpp"
-#include "simulate/coarse_play.hpp"
+#include "simulate/simulate.hpp"
 #include "simulate/noise.hpp"
 #include "simulate/noise_delay.hpp"
 

@@ -58,7 +58,7 @@ AllAlike pipeline(const mesh::Shape& mesh, int microbatches, int v = 1) {
 
 std::vector<double> play(const AllAlike& ranks, const Noise& noise, int node_ranks, int steps) {
   return play_each_rank(ranks.set, ranks.classes, ranks.costs, noise,
-                        packed(ranks.set.mesh.size(), node_ranks), {.steps = steps, .seed = 3});
+                        packed(ranks.set.mesh.size(), node_ranks), steps, 3);
 }
 
 double seconds(const AllAlike& ranks) {
