@@ -1,14 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "analysis/predict/system_file.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analysis/predict/sheet_section.hpp"
 #include "simulate/noise.hpp"
@@ -18,17 +13,50 @@ namespace {
 
 using simulate::Machine;
 
+/// Returns the index of `text` in `names`. Throws base::UsageError if it is none of them.
+std::size_t choice(const SheetSection& section, std::string_view key, std::string_view text,
+                   std::span<const std::string_view> names) {
+  const auto found = std::ranges::find(names, text);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  section.refuse(key, fmt::format("is {}{}; it is one of {}", base::quoted(text),
+                                  base::did_you_mean(text, names), fmt::join(names, ", ")));
+}
+
+/// Returns the keys in alphabetical order, each once.
+std::vector<SheetKey> distinct(std::vector<SheetKey> keys) {
+  std::ranges::sort(keys, {}, &SheetKey::key);
+  const auto repeated = std::ranges::unique(keys, {}, &SheetKey::key);
+  keys.erase(repeated.begin(), repeated.end());
+  return keys;
+}
+
+/// Reads a file with `parse`: a built-in one by its name, or one whose name ends in .toml. Throws
+/// base::UsageError for an unknown name; the message has the most similar known name. `folder` is
+/// that of the built-in files, `kind` the kind of file in messages: "systems", "system file".
+template <class Parsed>
+Parsed load(std::string_view name_or_path, std::string_view folder, std::string_view kind,
+            std::span<const workloads::Preset> presets,
+            Parsed (*parse)(std::string_view toml, std::string_view origin)) {
+  std::vector<std::string_view> names;
+  for (const workloads::Preset& preset : presets) {
+    if (preset.name == name_or_path) {
+      return parse(preset.toml, fmt::format("{}/{}.toml", folder, preset.name));
+    }
+    names.push_back(preset.name);
+  }
+  if (name_or_path.ends_with(".toml")) {
+    return parse(workloads::read_small_file(name_or_path, kind), name_or_path);
+  }
+  throw base::usage_error("unknown {} {}{}; name one of {}, or a file that ends in .toml", kind,
+                          base::quoted(name_or_path), base::did_you_mean(name_or_path, names),
+                          fmt::join(names, ", "));
+}
+
 // The ranges admit every machine, and are meant to detect a number in a wrong unit.
-constexpr SheetRange peak{1e9, 1e17, "FLOP/s, dense"};
-constexpr SheetRange memory_bandwidth{1e8, 1e15, "bytes/s, read + written"};
-constexpr SheetRange capacity{1e6, 1e15, "bytes that a program may use"};
 constexpr SheetRange wire{1e6, 1e14, "bytes/s of the wire, one direction"};
 constexpr SheetRange share{1e-6, 1, "share of the wire that large messages get"};
 constexpr SheetRange latency{0, 1, "seconds of one hop"};
 constexpr SheetRange seconds{0, 1, "seconds"};
-constexpr SheetRange ranks{1, 1e6, "ranks that the inner link joins"};
-constexpr SheetRange nodes{1, 1e6, "nodes"};
-constexpr SheetRange ports{1e-6, 1e3, "network ports of a node over its ranks"};
 constexpr SheetRange extent{1, 4096, "elements"};
 constexpr SheetRange factor{1e-3, 1e3, "times"};
 constexpr SheetRange deviation{0, 10, "relative standard deviation"};
@@ -61,10 +89,11 @@ simulate::Processor read_processor(SheetSection& section) {
   for (SheetSection& entry : section.sections("attention")) {
     result.attention.push_back(entry.read(read_attention));
   }
-  for (SheetSection& entry : section.required_sections("matrix", "rates of GEMMs by type")) {
+  for (SheetSection& entry : section.sections("matrix", "rates of GEMMs by type", Need::always)) {
     const std::vector<std::string> types = entry.texts("types", "element types, like [\"bf16\"]");
-    const double flops = entry.number("peak", peak);
-    const auto reached = entry.shares_or_none("reached", "share of the peak by FLOP of one GEMM");
+    const double flops = entry.number("peak", {1e9, 1e17, "FLOP/s, dense"});
+    const auto reached =
+        entry.shares("reached", "share of the peak by FLOP of one GEMM", Need::never);
     entry.refuse_unknown();
     for (const std::string& type : types) {
       result.matrix.push_back(
@@ -78,11 +107,10 @@ simulate::Processor read_processor(SheetSection& section) {
 }
 
 simulate::DeviceMemory read_memory(SheetSection& section) {
-  simulate::DeviceMemory result;
-  result.capacity = section.number("capacity", capacity);
-  result.bandwidth = section.number("bandwidth", memory_bandwidth);
-  result.reached = section.shares_or_none("reached", "share of the bandwidth by bytes of one op");
-  return result;
+  return {.capacity = section.number("capacity", {1e6, 1e15, "bytes that a program may use"}),
+          .bandwidth = section.number("bandwidth", {1e8, 1e15, "bytes/s, read + written"}),
+          .reached =
+              section.shares("reached", "share of the bandwidth by bytes of one op", Need::never)};
 }
 
 simulate::Link read_link(SheetSection& section) {
@@ -114,10 +142,10 @@ simulate::Protocol read_protocol(SheetSection& section) {
 }
 
 simulate::SwitchReduction read_reduction(SheetSection& section, std::string_view reached) {
-  return {.reached = section.shares("reached", reached),
+  return {.reached = section.shares("reached", reached, Need::always),
           .latency = section.number("latency", seconds),
           .across_latency = section.number("across_latency", seconds),
-          .most_nodes = section.count_or_0("most_nodes", nodes)};
+          .most_nodes = section.count_or_0("most_nodes", {1, 1e6, "nodes"})};
 }
 
 simulate::SwitchReduction read_multicast(SheetSection& section) {
@@ -130,8 +158,9 @@ simulate::SwitchReduction read_collnet(SheetSection& section) {
 
 simulate::Network read_network(SheetSection& section) {
   simulate::Network result;
-  result.node_ranks = section.count("node_ranks", ranks);
-  result.ports_per_rank = section.number("ports_per_rank", ports);
+  result.node_ranks = section.count("node_ranks", {1, 1e6, "ranks that the inner link joins"});
+  result.ports_per_rank =
+      section.number("ports_per_rank", {1e-6, 1e3, "network ports of a node over its ranks"});
   result.start = section.number("start", seconds);
   result.message_reached = section.number_or_0("message_reached", share);
   result.inside = section.required_section("inside", "the link between ranks of a node")
@@ -169,9 +198,7 @@ simulate::Network read_network(SheetSection& section) {
   }
   std::vector<SheetSection> protocols = section.sections("protocol");
   if (!protocols.empty()) result.protocols.clear();
-  for (SheetSection& entry : protocols) {
-    result.protocols.push_back(entry.read(read_protocol));
-  }
+  for (SheetSection& entry : protocols) result.protocols.push_back(entry.read(read_protocol));
   return result;
 }
 
@@ -200,12 +227,13 @@ simulate::Noise read_noise(SheetSection& section) {
 Machine read_machine(SheetSection& top) {
   Machine machine;
   static_cast<void>(
-      top.text_or_empty("base", "a built-in system whose values hold for absent keys"));
+      top.text("base", "a built-in system whose values hold for absent keys", Need::never));
   machine.name = top.text("name", "of the machine");
   machine.source = top.text("source", "where its numbers are from");
   machine.spread =
       top.number_or_0("spread", {1e-6, 10, "relative standard deviation that it adds"});
-  const std::string software = top.text_or_empty("software", "the usual profile of training on it");
+  const std::string software =
+      top.text("software", "the usual profile of training on it", Need::never);
   if (!software.empty()) machine.software = load_software(software);
   machine.processor = top.required_section("processor", "what multiplies").read(read_processor);
   machine.memory = top.required_section("memory", "the device's memory").read(read_memory);
@@ -218,6 +246,55 @@ Machine read_machine(SheetSection& top) {
 
 Machine read_system(std::string_view toml, std::string_view origin, std::vector<SheetKey>* asked) {
   return SheetSection{workloads::parse_sheet(toml, origin), origin, "", asked}.read(read_machine);
+}
+
+/// The keys of the table [host] that are no kinds of ops.
+constexpr std::array<std::string_view, 3> host_keys{"op", "bucket", "step"};
+
+std::vector<simulate::OfKind> of_kinds(SheetSection& table, const SheetRange& range,
+                                       std::span<const std::string_view> apart = {}) {
+  std::vector<simulate::OfKind> result;
+  for (const std::string& key : table.keys()) {
+    if (std::ranges::find(apart, key) != apart.end()) continue;
+    const std::optional<program::OpKind> kind = program::op_kind_of(key);
+    if (!kind) {
+      table.refuse(key, fmt::format("names no kind of op{}",
+                                    base::did_you_mean(key, program::op_kind_names)));
+    }
+    result.push_back({.kind = *kind, .value = table.number(key, range)});
+  }
+  return result;
+}
+
+simulate::Software read_software(SheetSection& top) {
+  simulate::Software result{
+      .name = top.text("name", "of the software"),
+      .source = top.text("source", "where its numbers are from"),
+      .attention = top.text("attention", "a fused kernel of the processor's", Need::never),
+      .accumulate = top.number_or_0("accumulate", {0, 100, "times the bytes of a sum"}),
+      .logit_bytes = top.number_or_0("logit_bytes", {0, 1000, "bytes of the loss by logit"}),
+      .spread = top.number_or_0("spread", {1e-6, 10, "relative standard deviation of its errors"}),
+      .most_ranks = top.count_or_0("most_ranks", {1, 1e9, "ranks of the largest row it rests on"})};
+  if (auto traffic = top.section("traffic")) {
+    result.traffic = of_kinds(*traffic, {1e-3, 1e3, "times the bytes of its operands"});
+  }
+  if (auto host = top.section("host")) {
+    result.host_op = host->number("op", seconds);
+    result.host_bucket = host->number_or_0("bucket", seconds);
+    result.host_step = host->number_or_0("step", seconds);
+    result.host = of_kinds(*host, seconds, host_keys);
+  }
+  if (auto options = top.section("options")) {
+    for (const std::string& key : options->keys()) {
+      result.options.emplace_back(key, options->text(key, "value of a workload's option"));
+    }
+  }
+  return result;
+}
+
+simulate::Software read_profile(const toml::table& table, std::string_view origin,
+                                std::vector<SheetKey>* asked) {
+  return SheetSection{table, origin, "", asked}.read(read_software);
 }
 
 }  // namespace
@@ -243,7 +320,34 @@ bool is_system(std::string_view name) {
 }
 
 Machine load_system(std::string_view name_or_path) {
-  return load(name_or_path, {"systems", "system file"}, workloads::system_presets(), parse_system);
+  return load(name_or_path, "systems", "system file", workloads::system_presets(), parse_system);
+}
+
+simulate::Software parse_software(std::string_view toml, std::string_view origin) {
+  return read_profile(workloads::parse_toml(toml, origin), origin, nullptr);
+}
+
+std::vector<SheetKey> software_keys() {
+  // This text has every table. The kind of op and the option in it stand for all others.
+  constexpr std::string_view complete =
+      "name = 'x'\nsource = 'x'\nspread = 1\n[traffic]\nnorm = 1\n[host]\nop = 0\nnorm = 0\n"
+      "[options]\nzero = '1'\n";
+  std::vector<SheetKey> asked;
+  static_cast<void>(read_profile(workloads::parse_toml(complete, ""), "", &asked));
+  for (SheetKey& key : asked) {
+    if (key.key == "traffic.norm") key = {.key = "traffic.KIND", .meaning = key.meaning};
+    if (key.key == "options.zero") key = {.key = "options.KEY", .meaning = key.meaning};
+    if (key.key == "host.norm") {
+      key = {.key = "host.KIND",
+             .meaning = "seconds in which the host launches an op of this kind"};
+    }
+  }
+  return distinct(std::move(asked));
+}
+
+simulate::Software load_software(std::string_view name_or_path) {
+  return load(name_or_path, "software", "software profile", workloads::software_presets(),
+              parse_software);
 }
 
 }  // namespace isoscale::analysis::predict
