@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "analysis/predict/search.hpp"
+#include "analysis/unit.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
@@ -26,6 +26,7 @@ struct Planned {
   std::optional<workloads::Request> request{};
   std::string reason{};
 };
+bool has_request(const Planned& at) { return at.request.has_value(); }
 
 [[noreturn]] void refuse_all(const Question& question, const std::vector<Planned>& all) {
   std::vector<std::string> distinct;
@@ -64,9 +65,7 @@ std::vector<Planned> plan(const Question& question, Prediction& into) {
                             : std::string{error.what()};
     }
   }
-  if (std::ranges::none_of(all, [](const Planned& at) { return at.request.has_value(); })) {
-    refuse_all(question, all);
-  }
+  if (std::ranges::none_of(all, has_request)) refuse_all(question, all);
   return all;
 }
 
@@ -89,8 +88,7 @@ ForecastCurve curve_of(const Question& question, const simulate::Machine& machin
                              .nodes = nodes_of(at.ranks, question.node_ranks),
                              .refused = at.reason});
   }
-  const auto is_refused = [](const Forecast& at) { return !at.refused.empty(); };
-  if (std::ranges::all_of(result.points, is_refused)) refuse_all(question, planned);
+  if (std::ranges::none_of(planned, has_request)) refuse_all(question, planned);
   return result;
 }
 
@@ -103,16 +101,19 @@ const MeasuredPoint* measured_baseline(const Question& question) {
   return found == measured.end() ? nullptr : &*found;
 }
 
-/// Returns the forecast of the smallest rank count, or of the count that --baseline names; nullptr
-/// if there is none.
-const Forecast* forecast_baseline(const Question& question, const ForecastCurve& curve) {
+ForecastBaseline baseline_of(const Forecast& forecast) {
+  return {.ranks = forecast.ranks,
+          .throughput = forecast.throughput.value,
+          .loss = step_loss(forecast).value_or(efficiency::StepLoss{})};
+}
+
+/// Returns the forecast of the smallest rank count, or of the count that --baseline names. Throws
+/// base::UsageError if there is none.
+ForecastBaseline predicted_baseline(const Question& question, const ForecastCurve& curve) {
   const auto found = std::ranges::find_if(curve.points, [&](const Forecast& at) {
     return at.refused.empty() && (!question.baseline || at.ranks == *question.baseline);
   });
-  return found == curve.points.end() ? nullptr : &*found;
-}
-
-[[noreturn]] void refuse_baseline(const Question& question) {
+  if (found != curve.points.end()) return baseline_of(*found);
   std::vector<int> known = question.ranks;
   for (const MeasuredPoint& point : question.measured) known.push_back(point.ranks);
   std::ranges::sort(known);
@@ -121,66 +122,36 @@ const Forecast* forecast_baseline(const Question& question, const ForecastCurve&
                           question.baseline.value_or(0), fmt::join(known, ", "));
 }
 
-int ranks_of_a_node(const MeasuredPoint& point) {
-  const int nodes = std::max(1, point.nodes);
-  return (point.ranks + nodes - 1) / nodes;
-}
-
 /// Returns the measured baseline as it would be on `machine`: its predicted step time, multiplied
 /// by `of_measured`, the ratio of measured to predicted step time on the unchanged machine.
 ForecastBaseline simulated_baseline(const Question& question, const simulate::Machine& machine,
                                     const MeasuredPoint& point, double of_measured) {
+  const int nodes = std::max(1, point.nodes), node_ranks = (point.ranks + nodes - 1) / nodes;
   workloads::Request request =
       question.workload->scale(question.base, point.mesh, question.scaling);
-  const Forecast forecast =
-      forecast_of(question, machine, std::move(request), ranks_of_a_node(point));
-  const double step = forecast.step_time.value * of_measured;
-  ForecastBaseline baseline{.ranks = point.ranks,
-                            .throughput = forecast.throughput.value / of_measured,
-                            .measured = true};
-  if (const auto loss = step_loss(forecast)) baseline.loss = *loss;
-  baseline.loss.step = step;
+  const Forecast forecast = forecast_of(question, machine, std::move(request), node_ranks);
+  ForecastBaseline baseline = baseline_of(forecast);
+  baseline.throughput /= of_measured;
+  baseline.measured = true;
+  baseline.loss.step = forecast.step_time.value * of_measured;
   return baseline;
 }
 
-/// Computes speed-ups and efficiencies of curves. All curves use the baseline with the same rank
-/// count, but each curve takes the baseline's time on its own machine, which a what-if may have
-/// changed.
-class Against {
- public:
-  explicit Against(const Question& question)
-      : question_(question), measured_(measured_baseline(question)) {
-    if (measured_ == nullptr) return;
-    const ForecastBaseline as_modelled =
-        simulated_baseline(question, question.machine, *measured_, 1);
-    of_measured_ = as_modelled.throughput / measured_->throughput;
+/// Computes the speed-ups and efficiencies of a curve and returns the rank count of the baseline.
+/// All curves use the baseline with the same rank count, but each curve takes the baseline's time
+/// on its own `machine`, which a what-if may have changed. `of_measured` is as in
+/// simulated_baseline(). Throws base::UsageError if there is no baseline.
+int compare_with_baseline(const Question& question, const simulate::Machine& machine,
+                          double of_measured, ForecastCurve& curve) {
+  const MeasuredPoint* const measured = measured_baseline(question);
+  const ForecastBaseline baseline =
+      measured == nullptr ? predicted_baseline(question, curve)
+                          : simulated_baseline(question, machine, *measured, of_measured);
+  for (Forecast& forecast : curve.points) {
+    if (forecast.refused.empty()) set_against(baseline, forecast);
   }
-
-  /// Compares a curve with its baseline and returns the baseline's rank count. Throws
-  /// base::UsageError if there is no baseline.
-  int set(const simulate::Machine& machine, ForecastCurve& curve) const {
-    const ForecastBaseline baseline =
-        measured_ == nullptr ? of_curve(curve)
-                             : simulated_baseline(question_, machine, *measured_, of_measured_);
-    for (Forecast& forecast : curve.points) {
-      if (forecast.refused.empty()) set_against(baseline, forecast);
-    }
-    return baseline.ranks;
-  }
-
- private:
-  [[nodiscard]] ForecastBaseline of_curve(const ForecastCurve& curve) const {
-    const Forecast* const found = forecast_baseline(question_, curve);
-    if (found == nullptr) refuse_baseline(question_);
-    ForecastBaseline baseline{.ranks = found->ranks, .throughput = found->throughput.value};
-    if (const auto loss = step_loss(*found)) baseline.loss = *loss;
-    return baseline;
-  }
-
-  const Question& question_;
-  const MeasuredPoint* measured_;
-  double of_measured_ = 1;  ///< at the baseline: measured over predicted step time
-};
+  return baseline.ranks;
+}
 
 /// Returns the measurement that would narrow the interval of the largest rank count most, since
 /// that interval is the widest. Absent if none narrows it by at least 2%, and for a data sheet.
@@ -250,10 +221,7 @@ void warn(const Question& question, Prediction& prediction) {
   for (const Forecast& at : prediction.base.points) {
     if (at.refused.empty()) requests.push_back(&at.request);
   }
-  const bool is_of_stack =
-      std::ranges::find(question.workload->options, "schedule", &workloads::OptionSpec::key) !=
-      question.workload->options.end();
-  if (is_of_stack) {
+  if (has_option(*question.workload, "schedule")) {  // built from the stack of layers
     // Options that a software profile sets may be without effect; a warning is for the user's own.
     for (const auto& [key, sentence] : workloads::stack::idle_options(requests)) {
       if (std::ranges::find(question.fixed, key) == question.fixed.end()) continue;
@@ -276,55 +244,45 @@ void add_command(const Question& question, Prediction& prediction) {
   prediction.command_memory = run_memory(*question.workload, best).device;
   const auto& memory = question.machine.memory;
   if (!memory || memory->capacity <= 0 || *prediction.command_memory <= memory->capacity) return;
-  const auto bytes = [](double value) {
-    return units::format(units::Bytes{static_cast<std::uint64_t>(value)});
-  };
   prediction.warnings.push_back(fmt::format(
       "the command that runs the best needs {} on the device of a rank, more than the {} it has: "
       "isoscale run keeps tensors that training software frees",
-      bytes(*prediction.command_memory), bytes(memory->capacity)));
+      value_text(*prediction.command_memory, Unit::bytes),
+      value_text(memory->capacity, Unit::bytes)));
 }
 
 /// Consecutive points of a curve at which the same cause limits the efficiency.
 struct Stretch {
-  std::string limit;
-  int from = 0, to = 0;  ///< first and last rank count
-  double share = 0;      ///< share of the step that the cause takes, at `to` ranks
+  const Forecast *first = nullptr, *last = nullptr;  ///< not owned
 };
-
-double share_of(const Forecast& forecast) {
-  const auto& lost = forecast.waterfall->lost;
-  const auto found = std::ranges::find(lost, forecast.limit, &efficiency::LostTime::cause);
-  return found == lost.end() ? 0 : found->seconds / forecast.waterfall->measured;
-}
 
 std::vector<Stretch> stretches(const ForecastCurve& curve) {
   std::vector<Stretch> result;
   for (const Forecast& point : curve.points) {
     if (!point.waterfall) continue;
-    if (result.empty() || result.back().limit != point.limit) {
-      result.push_back({.limit = point.limit, .from = point.ranks});
+    if (result.empty() || result.back().last->limit != point.limit) {
+      result.push_back({.first = &point});
     }
-    result.back().to = point.ranks;
-    result.back().share = share_of(point);
+    result.back().last = &point;
   }
   return result;
 }
 
 std::string what(const Stretch& stretch) {
-  if (stretch.limit.empty()) return "nothing costs a thousandth of the step";
-  return fmt::format("{} costs most ({} of the step on {})", stretch.limit,
-                     units::format_percent(stretch.share), stretch.to);
+  const Forecast& at = *stretch.last;
+  if (at.limit.empty()) return "nothing costs a thousandth of the step";
+  const auto lost = std::ranges::find(at.waterfall->lost, at.limit, &efficiency::LostTime::cause);
+  return fmt::format("{} costs most ({} of the step on {})", at.limit,
+                     units::format_percent(lost->seconds / at.waterfall->measured), at.ranks);
 }
 
 std::string where(const std::vector<Stretch>& all, std::size_t i) {
-  const Stretch& at = all[i];
-  if (all.size() == 1)
-    return at.from == at.to ? fmt::format("on {}", base::counted(at.to, "rank")) : "all along";
-  if (i == 0) return fmt::format("up to {}", base::counted(at.to, "rank"));
-  if (i + 1 == all.size()) return fmt::format("from {} on", base::counted(at.from, "rank"));
-  if (at.from == at.to) return fmt::format("on {}", base::counted(at.to, "rank"));
-  return fmt::format("from {} to {} ranks", at.from, at.to);
+  const int from = all[i].first->ranks, to = all[i].last->ranks;
+  if (all.size() == 1) return from == to ? "on " + base::counted(to, "rank") : "all along";
+  if (i == 0) return "up to " + base::counted(to, "rank");
+  if (i + 1 == all.size()) return fmt::format("from {} on", base::counted(from, "rank"));
+  if (from == to) return "on " + base::counted(to, "rank");
+  return fmt::format("from {} to {} ranks", from, to);
 }
 
 }  // namespace
@@ -344,15 +302,21 @@ Prediction predict(const Question& question) {
   prediction.ceiling = mfu_ceiling(question.machine, question.base.precision);
   if (question.fit) prediction.correction = question.fit->correction;
   std::vector<Planned> planned = plan(question, prediction);
-  const Against against{question};
+  const MeasuredPoint* const measured = measured_baseline(question);
+  const double of_measured =
+      measured == nullptr
+          ? 1
+          : simulated_baseline(question, question.machine, *measured, 1).throughput /
+                measured->throughput;
   prediction.base = curve_of(question, question.machine,
                              question.fit ? "as measured" : "as the data sheet says", planned);
   prediction.throughput_unit = unit_of(question, prediction.base);
-  prediction.baseline = against.set(question.machine, prediction.base);
+  prediction.baseline =
+      compare_with_baseline(question, question.machine, of_measured, prediction.base);
   for (const WhatIf& what_if : question.what_if) {
     const simulate::Machine machine = changed(question.machine, what_if);
     prediction.what_if.push_back(curve_of(question, machine, what_if.title, planned));
-    against.set(machine, prediction.what_if.back());
+    compare_with_baseline(question, machine, of_measured, prediction.what_if.back());
   }
   prediction.limits = limit_sentences(prediction.base);
   prediction.next = next_of(question, prediction.base);

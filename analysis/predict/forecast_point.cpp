@@ -4,14 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
 #include <string_view>
 #include <utility>
 
-#include "analysis/breakdown/breakdown.hpp"
-#include "analysis/efficiency/losses.hpp"
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/step_estimate.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/geometry.hpp"
 
@@ -43,25 +39,20 @@ std::optional<MfuCeiling> mfu_ceiling(const simulate::Machine& machine,
 
 namespace {
 
-/// Adds the seconds of noise, `delay`, to the costs of a simulated step. A simulated step has no
-/// noise, so its ranks wait only because of the schedule or because some stages have more work:
-/// this waiting is imbalance.
-void add_noise(efficiency::StepCosts& costs, double delay) {
-  costs.imbalance = costs.waiting;
-  costs.noise = delay;
-  costs.hiccups += delay;
-  costs.waiting += delay;
-}
-
 /// Fills in the forecast's breakdown and costs: those of the simulated step plus the delay by
 /// noise, multiplied by `correction`.
 void add_parts(const StepEstimate& estimate, double correction, Forecast& forecast) {
   forecast.breakdown = breakdown_of(estimate, correction);
   if (!estimate.breakdown || !estimate.loss) return;
-  forecast.costs = estimate.loss->costs;
-  add_noise(*forecast.costs, estimate.delay);
-  const efficiency::StepCosts once = *forecast.costs;
-  add(once, correction - 1, *forecast.costs);
+  efficiency::StepCosts costs = estimate.loss->costs;
+  // A simulated step has no noise, so its ranks wait only because of the schedule or because some
+  // stages have more work: this waiting is imbalance.
+  costs.imbalance = costs.waiting;
+  costs.noise = estimate.delay;
+  costs.hiccups += estimate.delay;
+  costs.waiting += estimate.delay;
+  forecast.costs = costs;
+  add(costs, correction - 1, *forecast.costs);
 }
 
 std::optional<double> mfu_of(const StepEstimate& estimate, const simulate::Machine& machine,
@@ -102,17 +93,8 @@ Uncertainty of_efficiency(Uncertainty uncertainty, double efficiency) {
   return uncertainty;
 }
 
-bool is_extrapolated(const Question& question, int ranks) {
-  return question.fit && ranks > most_trusted_growth * question.fit->most_ranks;
-}
-
-/// A cause whose share of the step is smaller is not named as the limit.
-constexpr double least_limit = 0.001;
-
-/// The waterfall calls a loss that it cannot explain "untraced". In a forecast this is the
-/// difference between prediction and measurement at the baseline, and it is renamed to "beyond the
-/// model".
-constexpr std::string_view untraced = "untraced";
+/// The name of a loss that the waterfall cannot explain and calls "untraced". In a forecast this is
+/// the difference between prediction and measurement at the baseline.
 constexpr std::string_view beyond_model = "beyond the model";
 
 efficiency::Waterfall lost_time(const efficiency::StepLoss& of_point,
@@ -126,8 +108,7 @@ efficiency::Waterfall lost_time(const efficiency::StepLoss& of_point,
   // steps", which is the difference of these, is always 0.
   std::erase_if(result.lost,
                 [](const efficiency::LostTime& lost) { return lost.cause == "uneven steps"; });
-  const auto last = std::ranges::find(result.lost, untraced, &efficiency::LostTime::cause);
-  if (last != result.lost.end()) last->cause = beyond_model;
+  result.lost.back().cause = beyond_model;
   return result;
 }
 
@@ -135,7 +116,7 @@ efficiency::Waterfall lost_time(const efficiency::StepLoss& of_point,
 /// that the model does not explain is not a property of the machine, so it is never named.
 std::string limit_of(const efficiency::Waterfall& waterfall) {
   std::string limit;
-  double most = least_limit * waterfall.measured;
+  double most = 0.001 * waterfall.measured;
   for (const efficiency::LostTime& lost : waterfall.lost) {
     if (lost.cause == beyond_model || lost.seconds <= most) continue;
     most = lost.seconds;
@@ -183,7 +164,8 @@ Forecast forecast_of(const Question& question, const simulate::Machine& machine,
   if (machine.memory && machine.memory->capacity > 0) {
     forecast.fits = estimate.memory.device <= machine.memory->capacity;
   }
-  forecast.extrapolated = is_extrapolated(question, forecast.ranks);
+  forecast.extrapolated =
+      question.fit && forecast.ranks > most_trusted_growth * question.fit->most_ranks;
   const double correction = question.fit ? question.fit->correction : 1;
   const double step = estimate.seconds() * correction;
   forecast.uncertainty = uncertainty_of(question, forecast);

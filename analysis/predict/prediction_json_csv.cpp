@@ -5,10 +5,6 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"

@@ -4,14 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <map>
-#include <optional>
-#include <string>
+#include <set>
 #include <utility>
-#include <vector>
 
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"
@@ -61,14 +58,11 @@ Value option_of(const Candidate& candidate, const std::string& key) {
 }
 
 /// Returns the options in which the candidates of a search differ, and always the microbatch.
-std::vector<std::string> telling_options(const std::vector<Candidate>& candidates) {
-  std::vector<std::string> keys;
+std::set<std::string> telling_options(const std::vector<Candidate>& candidates) {
+  std::set<std::string> keys;
   for (const Candidate& at : candidates) {
-    for (const auto& [key, value] : at.request.options) {
-      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
-    }
+    for (const auto& [key, value] : at.request.options) keys.insert(key);
   }
-  std::ranges::sort(keys);
   std::erase_if(keys, [&](const std::string& key) {
     const Value first = option_of(candidates.front(), key);
     return key != "microbatch" && std::ranges::all_of(candidates, [&](const Candidate& at) {
@@ -222,7 +216,7 @@ render::DocumentTable best_table(const Prediction& prediction) {
   result.title = fmt::format(
       "the fastest of {} meshes and options looked at, on {} ranks, and others that were simulated",
       prediction.searched, prediction.best.front().request.mesh.size());
-  const std::vector<std::string> keys = telling_options(prediction.best);
+  const std::set<std::string> keys = telling_options(prediction.best);
   for (const Candidate& at : prediction.best) {
     std::vector<render::Cell> cells{{"", Json(result.rows.size() + 1)},
                                     {"mesh", mesh::to_string(at.request.mesh), Unit::text}};
@@ -244,17 +238,16 @@ render::Facts header_facts(const Prediction& prediction) {
                                             "is what measured ones are of them",
                                             *prediction.correction));
   }
-  if (!prediction.software.empty()) {
-    facts.emplace_back("software", render::escape(prediction.software));
-  }
-  if (!prediction.network.empty())
-    facts.emplace_back("network", render::escape(prediction.network));
+  const auto add = [&](const char* key, const std::string& text) {
+    if (!text.empty()) facts.emplace_back(key, render::escape(text));
+  };
+  add("software", prediction.software);
+  add("network", prediction.network);
   std::vector<std::string> parts;
   for (const PartSource& at : prediction.parts) {
     parts.push_back(fmt::format("{}: {}", at.part, at.from));
   }
-  if (!parts.empty() && !prediction.network.empty())
-    facts.emplace_back("parts", render::escape(fmt::format("{}", fmt::join(parts, "; "))));
+  if (!prediction.network.empty()) add("parts", fmt::format("{}", fmt::join(parts, "; ")));
   if (prediction.batch) {
     std::string work = fmt::format("batch of {:.0f} samples", *prediction.batch);
     if (prediction.tokens_per_step) {
@@ -262,14 +255,11 @@ render::Facts header_facts(const Prediction& prediction) {
     }
     facts.emplace_back("work", work);
   }
-  if (!prediction.options.empty())
-    facts.emplace_back("options", render::escape(prediction.options));
+  add("options", prediction.options);
   if (!prediction.assumed.empty()) {
     facts.emplace_back("assumed", prediction.assumed + ", where --set says nothing else");
   }
-  for (const std::string& warning : prediction.warnings) {
-    facts.emplace_back("WARNING", render::escape(warning));
-  }
+  for (const std::string& warning : prediction.warnings) add("WARNING", warning);
   return facts;
 }
 

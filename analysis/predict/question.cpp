@@ -5,15 +5,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
-#include <string_view>
 
 #include "analysis/curves.hpp"
 #include "analysis/predict/forecast.hpp"
-#include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "simulate/measured_time.hpp"
@@ -79,8 +76,6 @@ void require_search(const PredictCommand& command, Question& question) {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::array<std::string_view, 3> batch_keys{"batch", "microbatch", "microbatches"};
-
 bool is_given(const Settings& settings, std::string_view key) {
   return std::ranges::any_of(settings, [key](const auto& given) { return given.first == key; });
 }
@@ -88,9 +83,8 @@ bool is_given(const Settings& settings, std::string_view key) {
 /// Two of batch, microbatch and microbatches determine the third. Removes from `options` those that
 /// would contradict the user's settings.
 void forget_batch(const Settings& settings, workloads::Options& options) {
-  const auto forget = [&](std::string_view key) {
-    if (is_given(settings, key)) return;
-    if (const auto found = options.find(key); found != options.end()) options.erase(found);
+  const auto forget = [&](const char* key) {
+    if (!is_given(settings, key)) options.erase(key);
   };
   if (is_given(settings, "batch")) forget("microbatches");
   if (is_given(settings, "microbatch") || is_given(settings, "microbatches")) forget("batch");
@@ -116,13 +110,6 @@ void set_option(const std::string& key, const std::string& value, Question& ques
   workloads::validate(*spec, value);
   question.fixed.push_back(key);
   question.base.options.insert_or_assign(key, value);
-}
-
-/// True if a setting gives the batch or the microbatches, which changes the amount of work in a
-/// step.
-bool changes_work(const Settings& settings) {
-  return std::ranges::any_of(batch_keys,
-                             [&](std::string_view key) { return is_given(settings, key); });
 }
 
 /// Applies --set to a question whose workload is known. Each setting of a part of the machine
@@ -170,14 +157,12 @@ void apply_command(const PredictCommand& command, Question& question) {
 /// Nothing is set either if the workload has no batch, or if the command has no model.
 void assume_batch(const PredictCommand& command, Question& question) {
   constexpr int usual_batch = 1024;
-  const bool known = std::ranges::any_of(question.workload->options,
-                                         [](const auto& option) { return option.key == "batch"; });
   const bool is_strong =
       command.scaling.value_or(workloads::Scaling::strong) == workloads::Scaling::strong;
   const bool is_said =
       is_given(command.settings, "batch") ||
       (is_given(command.settings, "microbatch") && is_given(command.settings, "microbatches"));
-  if (!known || !is_strong || is_said || !command.model) return;
+  if (!has_option(*question.workload, "batch") || !is_strong || is_said || !command.model) return;
   const int published = command.model->batch;
   const int batch = published > 0 ? published : usual_batch;
   question.base.options.emplace("batch", std::to_string(batch));
@@ -186,11 +171,14 @@ void assume_batch(const PredictCommand& command, Question& question) {
                   published > 0 ? "that of the model" : "the model's source publishes none");
 }
 
+workloads::Request fitted(const Question& question, int ranks) {
+  return workloads::fit(*question.workload, question.base, question.mesh, ranks, question.scaling);
+}
+
 /// Returns why the question's work cannot be planned for its smallest rank count; "" if it can.
 std::string refusal_of(const Question& question) {
   try {
-    (void)workloads::fit(*question.workload, question.base, question.mesh, question.ranks.front(),
-                         question.scaling);
+    (void)fitted(question, question.ranks.front());
     return "";
   } catch (const base::UsageError& error) {
     return error.what();
@@ -221,10 +209,8 @@ void assume_training(const PredictCommand& command, Question& question) {
   const auto& of_software = question.machine.software.options;
   usual.insert(usual.end(), of_software.begin(), of_software.end());
   std::erase_if(usual, [&](const auto& option) {
-    const bool known =
-        std::ranges::find(question.workload->options, option.first, &workloads::OptionSpec::key) !=
-        question.workload->options.end();
-    return !known || is_given(command.settings, option.first);
+    return !has_option(*question.workload, option.first) ||
+           is_given(command.settings, option.first);
   });
   // An option may need another one, as gather=next_step needs zero=1 or zero=2, so options that
   // were excluded are tried again after others have been set.
@@ -285,9 +271,8 @@ void warn_of_unmeasured(const simulate::Machine& machine, const std::string& nam
   }
   if (missing.empty()) return;
   question.warnings.push_back(
-      fmt::format("{} measured no {} between nodes: they take as long as {} "
-                  "says",
-                  name, fmt::join(missing, ", "), question.source));
+      fmt::format("{} measured no {} between nodes: they take as long as {} says", name,
+                  fmt::join(missing, ", "), question.source));
 }
 
 std::string title_of(const Question& question) {
@@ -338,16 +323,16 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   if (command.mesh.empty()) question.mesh.erase(mesh::Axis::dp);
   apply_command(command, question);
   require_more_ranks(question, largest.ranks);
-  set_node_ranks(
-      command,
-      question.machine.network ? question.machine.network->node_ranks : measured_node_ranks(run),
-      question);
+  set_node_ranks(command, measured_node_ranks(run), question);
   keep_mesh(&largest, question);
 
   question.fit = fit_model(run, chosen.points, question.machine);
   question.run = &run;
   question.points = chosen.points;
-  const bool same_work = strangeness(command, largest) == 0 && !changes_work(command.settings);
+  const bool same_work =
+      strangeness(command, largest) == 0 &&
+      std::ranges::none_of(std::array{"batch", "microbatch", "microbatches"},
+                           [&](const char* key) { return is_given(command.settings, key); });
   if (same_work) {
     question.measured = question.fit->points;
     for (MeasuredPoint& at : question.measured) {
@@ -456,22 +441,20 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
       other.name, other.network ? "says" : "measured", units::format_percent(error),
       question.source, is_of_sheet ? "says" : "measured");
   const auto part = std::ranges::find(question.parts, between_nodes, &PartSource::part);
-  if (part == question.parts.end()) return;
   part->from = name;
   part->source = other.network ? other.source : "measured";
 }
 
 workloads::Request request_at(const Question& question, int ranks) {
-  const workloads::Workload& workload = *question.workload;
   try {
-    return workloads::fit(workload, question.base, question.mesh, ranks, question.scaling);
+    return fitted(question, ranks);
   } catch (const base::UsageError& error) {
     const auto* const of_mesh = dynamic_cast<const mesh::MeshError*>(&error);
     // If no mesh fits this rank count, the error text already names the nearest rank counts.
     const bool names_counts = of_mesh != nullptr && !of_mesh->nearest();
     throw base::UsageError(
-        fmt::format("{} on {}: {}{}", workload.name, base::counted(ranks, "rank"), error.what(),
-                    names_counts ? "" : nearest_counts(question, ranks)),
+        fmt::format("{} on {}: {}{}", question.workload->name, base::counted(ranks, "rank"),
+                    error.what(), names_counts ? "" : nearest_counts(question, ranks)),
         error.where());
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -22,6 +23,12 @@
 /// Builds the question that a prediction answers: the work of a step, the machine and the rank
 /// counts.
 namespace isoscale::analysis::predict {
+
+/// True if the workload has an option with this key.
+[[nodiscard]] inline bool has_option(const workloads::Workload& workload, std::string_view key) {
+  return std::ranges::find(workload.options, key, &workloads::OptionSpec::key) !=
+         workload.options.end();
+}
 
 /// A part of a machine that a what-if can change.
 struct MachinePart {

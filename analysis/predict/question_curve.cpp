@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "analysis/identity.hpp"
@@ -20,10 +19,6 @@ namespace {
 using results::PointData;
 using settings::PredictCommand;
 using Points = std::vector<const PointData*>;
-
-std::string_view model_name(const PredictCommand& command, const PointData& point) {
-  return command.model ? std::string_view{command.model->name} : std::string_view{point.model};
-}
 
 /// Returns the points that have a time. Points whose times do not represent the machine, because of
 /// shared cores or injected faults, are returned only if there are no others.
@@ -82,7 +77,7 @@ void warn_of_unsound(const Points& points, std::vector<std::string>& warnings) {
 }  // namespace
 
 int strangeness(const PredictCommand& command, const PointData& point) {
-  const int model = model_name(command, point) == point.model ? 0 : 1;
+  const int model = !command.model || command.model->name == point.model ? 0 : 1;
   const int precision =
       !command.precision || program::name(*command.precision) == point.dtype ? 0 : 1;
   const int scaling =
@@ -124,9 +119,8 @@ settings::Experiment planned_experiment(const results::RunData& run, const std::
     if (planned(experiment, workload, point)) return experiment;
   }
   throw base::usage_error(
-      "{}: its configuration does not say how its {} points were planned; it was "
-      "written by another "
-      "version ({}): measure again, or predict with that version",
+      "{}: its configuration does not say how its {} points were planned; it was written by "
+      "another version ({}): measure again, or predict with that version",
       source, point.workload, run.isoscale_version);
 }
 

@@ -7,21 +7,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
-#include <map>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/step_estimate.hpp"
 #include "base/parallel.hpp"
 #include "program/buffer.hpp"
-#include "simulate/layout.hpp"
 #include "simulate/op_time.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/options.hpp"
-#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
@@ -175,11 +170,9 @@ double pipeline_seconds(const Pipeline& pipeline, const StagePasses& stage, cons
 }
 
 bool QuickEstimate::knows(const workloads::Workload& workload) {
-  const std::span<const workloads::OptionSpec> stack = workloads::stack::option_table();
-  return std::ranges::all_of(stack, [&](const workloads::OptionSpec& spec) {
-    return std::ranges::find(workload.options, spec.key, &workloads::OptionSpec::key) !=
-           workload.options.end();
-  });
+  return std::ranges::all_of(
+      workloads::stack::option_table(),
+      [&](const workloads::OptionSpec& spec) { return has_option(workload, spec.key); });
 }
 
 void QuickEstimate::learn(std::span<const Request> requests) {

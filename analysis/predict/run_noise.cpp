@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -30,17 +29,17 @@ std::vector<double> medians_of_ranks(const Matrix& seconds) {
   return result;
 }
 
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 /// Returns each rank's time relative to its own median. The mean of this ratio over ranks is
 /// subtracted in each step, since a delay that all ranks share makes no rank wait for another.
 Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) {
   Matrix result = seconds;
   for (auto& step : result) {
-    double mean = 0;
-    for (std::size_t rank = 0; rank < step.size(); ++rank) {
-      step[rank] /= medians[rank];
-      mean += step[rank];
-    }
-    mean /= static_cast<double>(step.size());
+    for (std::size_t rank = 0; rank < step.size(); ++rank) step[rank] /= medians[rank];
+    const double mean = mean_of(step);
     for (double& at : step) at -= mean;
   }
   return result;
@@ -92,11 +91,7 @@ Components components_of(const Matrix& deviations, const simulate::Layout& layou
 std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& layout) {
   const std::size_t ranks = deviations.front().size();
   RanksByNode groups = ranks_by_node(ranks, layout);
-  if (groups.size() == ranks) {
-    std::vector<std::size_t> all(ranks);
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    groups = {{0, std::move(all)}};
-  }
+  if (groups.size() == ranks) groups = ranks_by_node(ranks, {std::vector<int>(ranks)});
   std::vector<double> draws;
   for (const auto& step : deviations) {
     for (const auto& [node, members] : groups) {

@@ -7,25 +7,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <span>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include "analysis/efficiency/losses.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/quick_estimate.hpp"
+#include "analysis/unit.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis::predict {
@@ -48,10 +43,8 @@ struct Entry {
 /// True if the entry was simulated, which happens only if it fits in memory.
 bool is_played(const Entry& entry) { return entry.whole && std::isfinite(entry.whole->seconds()); }
 
-/// Returns the relative error by which the time estimate of `entry` may be too high. It is the
-/// largest error of simulated entries with the same schedule (negative if all estimates were too
-/// low) plus search_margin, but at most search_slack. With fewer than three such entries it is
-/// search_slack.
+/// Returns the relative error by which the time estimate of `entry` may be too high: the allowance
+/// of search(). The largest error of simulated entries is negative if all estimates were too low.
 double slack_of(const Entry& entry, std::span<const Entry> known) {
   constexpr int enough = 3;
   int count = 0;
@@ -111,8 +104,7 @@ std::string said(const efficiency::LostTime& lost, const efficiency::StepLoss& l
 std::string as_fast(const StepEstimate& loser, const StepEstimate& first) {
   const double more = loser.memory.device - first.memory.device;
   if (more > alike * first.memory.device) {
-    return fmt::format("as fast, but needs {} more memory",
-                       units::format(units::Bytes{static_cast<std::uint64_t>(more)}));
+    return fmt::format("as fast, but needs {} more memory", value_text(more, Unit::bytes));
   }
   return "as fast, within 0.1%";
 }
@@ -286,14 +278,11 @@ class Search {
           "this global batch; use another batch or number of ranks, or fix fewer options",
           space.impossible);
     }
-    const auto bytes = [](double value) {
-      return units::format(units::Bytes{static_cast<std::uint64_t>(value)});
-    };
     throw base::usage_error(
         "none of {} combinations of mesh and options fits: the smallest ({}) needs {} "
         "a rank, the machine has {}; use more ranks, or fix fewer options",
-        space.requests.size(), smallest_ == nullptr ? "" : settings_of(*smallest_),
-        bytes(smallest_bytes_), bytes(capacity_));
+        space.requests.size(), settings_of(*smallest_), value_text(smallest_bytes_, Unit::bytes),
+        value_text(capacity_, Unit::bytes));
   }
 
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;

@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "workloads/stack/options.hpp"
@@ -46,9 +43,7 @@ class Space {
       alone.options["microbatch"] = "1";
     }
     const Request whole = workload_.scale(alone, {}, Scaling::strong);
-    const auto batch =
-        workloads::stack::option_of(whole, "batch", &workloads::stack::TrainingOptions::batch);
-    if (batch > 0) batch_ = batch;
+    batch_ = workloads::stack::option_of(whole, "batch", &workloads::stack::TrainingOptions::batch);
   }
 
   [[nodiscard]] SearchSpace all() {
@@ -74,12 +69,9 @@ class Space {
   }
 
  private:
-  [[nodiscard]] bool knows(std::string_view key) const {
-    return std::ranges::find(workload_.options, key, &workloads::OptionSpec::key) !=
-           workload_.options.end();
-  }
   [[nodiscard]] bool is_fixed(std::string_view key) const {
-    return !knows(key) || std::ranges::find(question_.fixed, key) != question_.fixed.end();
+    return !has_option(workload_, key) ||
+           std::ranges::find(question_.fixed, key) != question_.fixed.end();
   }
 
   /// Returns the extents that an axis may have. They all divide `available`, the number of ranks
@@ -88,8 +80,10 @@ class Space {
     if (const auto named = question_.mesh.find(axis); named != question_.mesh.end()) {
       return available % named->second == 0 ? std::vector<int>{named->second} : std::vector<int>{};
     }
-    if (!workload_.axes.contains(axis) || !varies(axis)) return {1};
+    if (!workload_.axes.contains(axis)) return {1};
+    if (axis == mesh::Axis::cp && question_.base.mesh.cp == 1) return {1};
     if (axis == mesh::Axis::ep && !has_experts()) {
+      if (!may_shard()) return {1};
       // Without experts, states are sharded over dp (ep = 1), or over the ranks of a node beside
       // those of tp and cp (ep = their number).
       const int node_ranks = question_.node_ranks;
@@ -104,16 +98,12 @@ class Space {
     return result;
   }
 
-  [[nodiscard]] bool varies(mesh::Axis axis) const {
-    if (axis == mesh::Axis::cp) return question_.base.mesh.cp > 1;
-    return axis != mesh::Axis::ep || has_experts() || may_shard();
-  }
-
   /// True if the search may shard optimizer states, gradients or weights.
   [[nodiscard]] bool may_shard() const {
     const Options& given = question_.base.options;
     const auto zero = given.find("zero");
-    return knows("zero") && (!is_fixed("zero") || (zero != given.end() && zero->second != "0"));
+    return has_option(workload_, "zero") &&
+           (!is_fixed("zero") || (zero != given.end() && zero->second != "0"));
   }
 
   /// True if the ranks along ep share sharded states, because the model has no experts.
@@ -131,9 +121,8 @@ class Space {
   /// Returns all values that the option may have, or no change if the option is fixed.
   [[nodiscard]] Choices values(std::string_view key) const {
     if (is_fixed(key)) return {{}};
-    const auto spec = std::ranges::find(workload_.options, key, &workloads::OptionSpec::key);
     Choices result;
-    for (const auto& value : spec->choices)
+    for (const auto& value : workloads::find_option(workload_.options, key).choices)
       result.push_back({{std::string{key}, std::string{value}}});
     return result;
   }
@@ -164,11 +153,11 @@ class Space {
 
   /// Returns the powers of two that, as microbatch, divide the batch of each replica evenly.
   [[nodiscard]] Choices microbatches(const mesh::Shape& shape) const {
-    if (!batch_ || is_fixed("microbatch") || is_fixed("microbatches")) return {{}};
+    if (batch_ == 0 || is_fixed("microbatch") || is_fixed("microbatches")) return {{}};
     Choices result;
     const long long replicas = static_cast<long long>(shape.dp) * shape.ep;
-    for (long long one = 1; *batch_ % (one * replicas) == 0; one *= 2) {
-      result.push_back({{"batch", std::to_string(*batch_)}, {"microbatch", std::to_string(one)}});
+    for (long long one = 1; batch_ % (one * replicas) == 0; one *= 2) {
+      result.push_back({{"batch", std::to_string(batch_)}, {"microbatch", std::to_string(one)}});
     }
     return result;
   }
@@ -224,7 +213,7 @@ class Space {
   const Workload& workload_;
   int ranks_;
   std::vector<mesh::Constraint> limits_;
-  std::optional<long long> batch_;
+  long long batch_ = 0;  ///< 0 = the workload has no batch
   SearchSpace space_;
 };
 

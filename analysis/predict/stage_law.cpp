@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <span>
 #include <variant>
 
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/step_estimate.hpp"
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 #include "workloads/stack/options.hpp"
@@ -51,51 +49,34 @@ Request probe(const Question& question, const Request& request, int layers, Head
 
 /// Derives the times of a rank's passes from the spans of its ops. A pass lasts until the next pass
 /// begins to compute.
-class Passes {
- public:
-  Passes(const program::Program& program, const timeline::StepTrace& trace)
-      : ops_(program.ops), trace_(trace) {}
-
-  [[nodiscard]] StageNumbers numbers() const {
-    StageNumbers result;
-    result.forward = begin(Phase::forward, last) - begin(Phase::forward, middle);
-    result.backward = begin(Phase::backward, last) - begin(Phase::backward, middle);
-    result.weight_gradient = linear_gemms();
-    result.ends = breakdown::seconds(trace_.end) - breakdown::seconds(trace_.begin) -
-                  probed_microbatches * (result.forward + result.backward);
-    return result;
-  }
-
- private:
-  [[nodiscard]] static bool computes_in(const program::Op& op, Phase phase, int microbatch) {
+StageNumbers passes_of(const program::Program& program, const timeline::StepTrace& trace) {
+  const std::vector<program::Op>& ops = program.ops;
+  const auto computes_in = [](const program::Op& op, Phase phase, int microbatch) {
     return op.stream == 0 && op.place.phase == phase && op.place.microbatch == microbatch &&
            program::computes(program::kind_of(op.payload));
-  }
-
-  [[nodiscard]] double begin(Phase phase, int microbatch) const {
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
-      if (computes_in(ops_[i], phase, microbatch)) return breakdown::seconds(trace_.spans[i].start);
+  };
+  const auto begin = [&](Phase phase, int microbatch) {
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (computes_in(ops[i], phase, microbatch)) return breakdown::seconds(trace.spans[i].start);
     }
-    return breakdown::seconds(trace_.end);
+    return breakdown::seconds(trace.end);
+  };
+  StageNumbers result;
+  result.forward = begin(Phase::forward, last) - begin(Phase::forward, middle);
+  result.backward = begin(Phase::backward, last) - begin(Phase::backward, middle);
+  result.ends = breakdown::seconds(trace.end) - breakdown::seconds(trace.begin) -
+                probed_microbatches * (result.forward + result.backward);
+  // The weight gradients have the same FLOP as a microbatch's forward GEMMs with weights, so they
+  // are assumed to take as long. Batched GEMMs are those of attention, which have no weights.
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto* const gemm = std::get_if<program::Gemm>(&ops[i].payload);
+    if (gemm == nullptr || gemm->batch > 1) continue;
+    if (!computes_in(ops[i], Phase::forward, middle)) continue;
+    result.weight_gradient +=
+        breakdown::seconds(trace.spans[i].end) - breakdown::seconds(trace.spans[i].start);
   }
-
-  /// Returns the time of a microbatch's forward GEMMs with weights. The weight gradients have the
-  /// same FLOP, so they are assumed to take this time. Batched GEMMs are left out: those are the
-  /// ones of attention, which have no weights.
-  [[nodiscard]] double linear_gemms() const {
-    double sum = 0;
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
-      const auto* const gemm = std::get_if<program::Gemm>(&ops_[i].payload);
-      if (gemm == nullptr || gemm->batch > 1) continue;
-      if (!computes_in(ops_[i], Phase::forward, middle)) continue;
-      sum += breakdown::seconds(trace_.spans[i].end) - breakdown::seconds(trace_.spans[i].start);
-    }
-    return sum;
-  }
-
-  const std::vector<program::Op>& ops_;
-  const timeline::StepTrace& trace_;
-};
+  return result;
+}
 
 /// Returns the bytes on the device that a rank keeps from step to step, summed by role. They do not
 /// follow from the size of the rank's arena (its block of memory), in which this state partly
@@ -149,7 +130,7 @@ StageNumbers play(const Question& question, const Request& request) {
   StageNumbers result;
   for (const timeline::StepTrace& trace : played.timeline.ranks) {
     const auto number = classes.outline.outline_of_rank[static_cast<std::size_t>(trace.rank)];
-    const StageNumbers one = Passes{set.programs[number].step(), trace}.numbers();
+    const StageNumbers one = passes_of(set.programs[number].step(), trace);
     if (one.forward + one.backward > result.forward + result.backward) result = one;
   }
   double most = 0;

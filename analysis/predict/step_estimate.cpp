@@ -7,15 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <numeric>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "analysis/efficiency/losses.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
@@ -23,7 +18,6 @@
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/noise_delay.hpp"
-#include "simulate/simulate.hpp"
 #include "units/quantity.hpp"
 #include "workloads/stack/options.hpp"
 
@@ -35,15 +29,17 @@ using units::Nanoseconds;
 using workloads::Request;
 using workloads::Workload;
 
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
 /// Returns the time of each op if no other op ran at the same time; 0 for communication.
-std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulate::Costs& costs) {
+std::vector<results::SoloTimes> solo_times(const program::OutlineSet& outline,
+                                           const simulate::Costs& costs) {
   std::vector<results::SoloTimes> result;
-  for (int rank = 0; rank < classes.outline.mesh.size(); ++rank) {
-    const program::Outline& outline = classes.outline.of(rank);
-    results::SoloTimes solo{
-        .rank = rank, .op = costs.tables[costs.table_of_rank[static_cast<std::size_t>(rank)]]};
+  for (int rank = 0; rank < outline.mesh.size(); ++rank) {
+    results::SoloTimes solo{.rank = rank,
+                            .op = costs.tables[costs.table_of_rank[simulate::at(rank)]]};
     for (std::size_t op = 0; op < solo.op.size(); ++op) {
-      if (program::communicates(outline.ops[op].kind)) solo.op[op] = Nanoseconds{0};
+      if (program::communicates(outline.of(rank).ops[op].kind)) solo.op[op] = Nanoseconds{0};
     }
     result.push_back(std::move(solo));
   }
@@ -70,13 +66,6 @@ double flop_of(const program::Outline& outline) {
   return sum;
 }
 
-/// Returns a copy of `classes` (groups of ranks with equal programs) for a machine that runs all
-/// streams of a rank on one thread.
-Classes as_folded(Classes classes) {
-  classes.outline = simulate::folded(std::move(classes.outline));
-  return classes;
-}
-
 double delay_of(const EstimateSetting& setting, const program::ProgramSet& set,
                 const Classes& classes, const simulate::ClassStep& step, double share) {
   const simulate::Noise& noise = setting.machine.noise;
@@ -86,9 +75,7 @@ double delay_of(const EstimateSetting& setting, const program::ProgramSet& set,
   }
   const std::vector<double> steps =
       simulate::play_each_rank(set, classes, step.costs, noise, setting.layout);
-  const double mean = std::reduce(steps.begin(), steps.end()) /
-                      static_cast<double>(std::max<std::size_t>(1, steps.size()));
-  return mean - step.seconds;
+  return std::reduce(steps.begin(), steps.end()) / static_cast<double>(steps.size()) - step.seconds;
 }
 
 /// Throws base::UsageError if the workload has no steps, and std::invalid_argument if the
@@ -165,12 +152,11 @@ void set_memory(Simulated& step) {
   step.estimate.memory = largest;
 }
 
-/// Builds and simulates all programs of a step. If it needs more than `most_bytes` on the device,
-/// only its memory is computed. If the step is a short one that is to be extended, `share` is its
-/// number of microbatches over that of the extended step. The estimate does not have breakdown and
-/// loss yet.
-Simulated simulated_step(const EstimateSetting& setting, const Request& request, double most_bytes,
-                         double share) {
+/// Builds and simulates all programs of a step. If it needs more than the setting's most_bytes on
+/// the device, only its memory is computed. If the step is a short one that is to be extended,
+/// `share` is its number of microbatches over that of the extended step. The estimate does not have
+/// breakdown and loss yet.
+Simulated simulated_step(const EstimateSetting& setting, const Request& request, double share) {
   const program::ProgramSet set = setting.workload.build(request);
   Simulated result{.estimate = {.work = setting.workload.work_per_step(request)}, .memory = {}};
   for (const program::RankProgram& one : set.programs) {
@@ -178,33 +164,34 @@ Simulated simulated_step(const EstimateSetting& setting, const Request& request,
   }
   set_memory(result);
   StepEstimate& estimate = result.estimate;
-  if (estimate.memory.device > most_bytes) {
-    estimate.simulated = std::numeric_limits<double>::infinity();
+  if (estimate.memory.device > setting.most_bytes) {
+    estimate.simulated = infinite;
     return result;
   }
   const simulate::Machine& machine = setting.machine;
   Classes classes = simulate::classes_of(set);
   const simulate::Costs costs = simulate::class_costs(classes, set, machine, setting.layout);
-  const std::optional<Classes> folded =
-      machine.folded ? std::optional{as_folded(classes)} : std::nullopt;
-  const Classes& as_played = folded ? *folded : classes;
+  program::OutlineSet unfolded;  // set if the machine runs all streams of a rank on one thread
+  if (machine.folded) {
+    unfolded = std::exchange(classes.outline, simulate::folded(classes.outline));
+  }
   const bool is_traced = setting.detail == Detail::trace;
   simulate::ClassStep step =
-      simulate::play_classes(as_played, costs, machine.overlap,
+      simulate::play_classes(classes, costs, machine.overlap,
                              is_traced ? simulate::Record::spans : simulate::Record::steps);
   estimate.simulated = step.seconds;
-  estimate.delay = delay_of(setting, set, as_played, step, share);
+  estimate.delay = delay_of(setting, set, classes, step, share);
   if (!is_traced) return result;
   results::PointData& point = estimate.point.emplace();
   describe(setting.workload, request, point);
-  point.ranks = classes.outline.mesh.size();
+  point.outline = std::move(machine.folded ? unfolded : classes.outline);
+  point.ranks = point.outline.mesh.size();
   point.folded = machine.folded;
-  for (const std::uint32_t program : classes.outline.outline_of_rank) {
-    point.flop_of_rank.push_back(flop_of(classes.outline.outlines[program]));
+  for (const std::uint32_t program : point.outline.outline_of_rank) {
+    point.flop_of_rank.push_back(flop_of(point.outline.outlines[program]));
     point.memory_of_rank.push_back(result.memory[program].whole.all);
   }
-  point.solo_times = solo_times(classes, costs);
-  point.outline = std::move(classes.outline);
+  point.solo_times = solo_times(point.outline, costs);
   point.clock_offset.assign(point.flop_of_rank.size(), 0);
   point.clock_error = point.clock_offset;
   point.step_times.emplace_back(point.flop_of_rank.size(), step.seconds);
@@ -236,9 +223,8 @@ void add_costs(const results::PointData& point, int ranks, StepEstimate& result)
 
 /// Returns simulated_step(). If its spans were recorded (Detail::trace), the breakdown and the lost
 /// time by cause (StepLoss) are added.
-Simulated explained_step(const EstimateSetting& setting, const Request& request, double most_bytes,
-                         double share = 1) {
-  Simulated step = simulated_step(setting, request, most_bytes, share);
+Simulated explained_step(const EstimateSetting& setting, const Request& request, double share = 1) {
+  Simulated step = simulated_step(setting, request, share);
   // simulated_step() has freed the programs, which take much memory.
   if (step.estimate.point) add_costs(*step.estimate.point, request.mesh.size(), step.estimate);
   return step;
@@ -291,37 +277,36 @@ std::optional<breakdown::Breakdown> breakdown_of(const StepEstimate& estimate, d
 
 StepEstimate whole_step(const EstimateSetting& setting, const Request& request) {
   require_steps(setting, request);
-  return explained_step(setting, request, setting.most_bytes).estimate;
+  return explained_step(setting, request).estimate;
 }
 
 StepEstimate estimate_step(const EstimateSetting& setting, const Request& request) {
   require_steps(setting, request);
-  const double most_bytes = setting.most_bytes;
-  const auto step_with = [&](const Request& of, double most, double share) {
-    Simulated step = explained_step(setting, of, most, share);
-    step.estimate.point.reset();  // large, and no longer needed
-    return step;
-  };
   // If every rank is simulated with noise of single ops, each short step draws other random times,
   // so their difference cannot be extended.
   const bool is_drawn = setting.ranks == Ranks::each && setting.machine.noise.op > 0;
   const std::optional<ShortSteps> shorter = is_drawn ? std::nullopt : short_steps(request);
-  if (!shorter) return step_with(request, most_bytes, 1).estimate;
+  if (!shorter) {
+    StepEstimate estimate = explained_step(setting, request).estimate;
+    estimate.point.reset();  // large, and no longer needed
+    return estimate;
+  }
   const double repeats = shorter->repeats;
   const double microbatches = shorter->more + repeats * (shorter->more - shorter->few);
-  const auto short_step = [&](int number) {
-    // A short step may need more memory than the long one, so it has no limit.
-    return step_with(shortened(request, number), std::numeric_limits<double>::infinity(),
-                     number / microbatches);
-  };
+  // A short step may need more memory than the long one, so it has no limit.
+  EstimateSetting unlimited = setting;
+  unlimited.most_bytes = infinite;
   Simulated few, step;
   const auto simulate_either = [&](std::size_t i) {
-    (i == 0 ? few : step) = short_step(i == 0 ? shorter->few : shorter->more);
+    const int number = i == 0 ? shorter->few : shorter->more;
+    Simulated& into = i == 0 ? few : step;
+    into = explained_step(unlimited, shortened(request, number), number / microbatches);
+    into.estimate.point.reset();
   };
   // A search, which limits the bytes of its candidates, simulates both at the same time. A single
   // prediction does not, since a long schedule then takes half as much memory again: 690 instead of
   // 440 MB for gpt-175b with tp=8, pp=12, interleaved stages and ring=on.
-  if (std::isfinite(most_bytes)) {
+  if (std::isfinite(setting.most_bytes)) {
     base::parallel_for(2, simulate_either);
   } else {
     for (const std::size_t i : {0U, 1U}) simulate_either(i);
@@ -332,10 +317,8 @@ StepEstimate estimate_step(const EstimateSetting& setting, const Request& reques
   set_memory(step);
   StepEstimate& estimate = step.estimate;
   estimate.work = setting.workload.work_per_step(request);
-  if (estimate.memory.device > most_bytes) {
-    return {.simulated = std::numeric_limits<double>::infinity(),
-            .memory = estimate.memory,
-            .work = estimate.work};
+  if (estimate.memory.device > setting.most_bytes) {
+    return {.simulated = infinite, .memory = estimate.memory, .work = estimate.work};
   }
   const StepEstimate more = estimate;
   add_step(more, repeats, estimate);

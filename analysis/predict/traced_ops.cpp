@@ -6,8 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <span>
 #include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
