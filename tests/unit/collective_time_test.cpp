@@ -48,10 +48,7 @@ std::map<std::string, std::vector<double>> published_errors() {
     for (std::string cell; std::getline(columns, cell, ',');) cells.push_back(cell);
     const int members = std::stoi(cells.at(3)), nodes = std::stoi(cells.at(4));
     const double bytes = std::stod(cells.at(5)), value = std::stod(cells.at(6));
-    OpKind kind = OpKind::all_reduce;
-    while (program::name(kind) != cells.at(2)) {
-      kind = static_cast<OpKind>(static_cast<int>(kind) + 1);
-    }
+    const OpKind kind = program::op_kind_of(cells.at(2)).value();
     const double rounds = kind == OpKind::all_reduce ? 2 : 1;
     const double published = cells.at(7) == "us"
                                  ? value * 1e-6

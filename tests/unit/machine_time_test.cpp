@@ -220,19 +220,6 @@ TEST(SoftwareTime, AnOpTakesAtLeastWhatTheHostNeedsForTheNextOne) {
   }
 }
 
-TEST(SoftwareTime, APassTakesWhatTheHostNeedsToLaunchIt) {
-  const Sizes sizes{.microbatch = 2};
-  const double device = seconds_of(machine_with({.name = "software"}), sizes, is_forward);
-  const auto with_host = [&](double op) {
-    return seconds_of(machine_with({.name = "software", .host_op = op}), sizes, is_forward);
-  };
-  // Far below the time of the device the host changes nothing; far above it alone counts.
-  EXPECT_DOUBLE_EQ(with_host(1e-9), device);
-  const double slow = with_host(1e-3), slower = with_host(3e-3);
-  EXPECT_GT(slow, 10 * device);
-  EXPECT_NEAR(slower / slow, 3, 1e-6);
-}
-
 /// The host launches a sum that the device hides as it launches any other.
 TEST(SoftwareTime, HiddenSumsDoNotShortenWhatTheHostNeeds) {
   const Machine machine = machine_with({.name = "software", .host_op = 1e-3});

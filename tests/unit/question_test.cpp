@@ -34,9 +34,7 @@ TimedCommunication timed(int members, int nodes, double seconds) {
 
 /// Returns `text` with one part of it replaced.
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  if (at == std::string::npos) throw std::logic_error("no " + from);
-  return text.replace(at, from.size(), to);
+  return text.replace(text.find(from), from.size(), to);  // throws if there is no such part
 }
 
 std::string refusal_of(const PredictCommand& command) {
@@ -55,10 +53,8 @@ TEST(Question, OfASheetIsWhatTheCommandSays) {
   EXPECT_EQ(question.workload->name, "hybrid");
   EXPECT_EQ(question.base.options.at("batch"), "128");
   EXPECT_EQ(question.fixed, std::vector<std::string>{"batch"});
-  ASSERT_EQ(question.what_if.size(), 2U);
-  EXPECT_EQ(question.what_if[0].title, "gemm=2x,memory=3x");
-  EXPECT_EQ(question.what_if[0].changes.size(), 2U);
-  EXPECT_EQ(question.what_if[1].title, "latency=0.5x");
+  EXPECT_THAT(question.what_if, ElementsAre(FieldsAre("gemm=2x,memory=3x", SizeIs(2)),
+                                            FieldsAre("latency=0.5x", SizeIs(1))));
   EXPECT_EQ(question.node_ranks, 8);
   EXPECT_EQ(question.baseline, 16);
   EXPECT_FALSE(question.fit.has_value());
@@ -183,8 +179,8 @@ TEST(Question, TakesANetworkFromAnotherMachine) {
   EXPECT_DOUBLE_EQ(question.fit->known.fit, 0.05);
   ASSERT_TRUE(question.machine.network);
   EXPECT_EQ(question.machine.network->node_ranks, 2);
-  ASSERT_EQ(question.machine.measured.communication.size(), 1U);
-  EXPECT_EQ(question.machine.measured.communication[0].nodes, 1);
+  EXPECT_THAT(question.machine.measured.communication,
+              ElementsAre(Field(&TimedCommunication::nodes, 1)));
   EXPECT_THAT(question.network, HasSubstr("plain"));
   EXPECT_THROW(predict::use_network({}, "nothing", question), base::UsageError);
   // From another run it takes what was measured between nodes.
@@ -198,8 +194,8 @@ TEST(Question, TakesANetworkFromAnotherMachine) {
   predict::use_network(other, "other.h5", question);
   EXPECT_DOUBLE_EQ(question.fit->known.fit, 0.05);
   EXPECT_FALSE(question.machine.network);
-  ASSERT_EQ(question.machine.measured.communication.size(), 1U);
-  EXPECT_EQ(question.machine.measured.communication[0].members, 4);
+  EXPECT_THAT(question.machine.measured.communication,
+              ElementsAre(Field(&TimedCommunication::members, 4)));
   EXPECT_TRUE(question.warnings.empty());
   question.node_ranks = 8;
   predict::use_network(other, "other.h5", question);
@@ -226,10 +222,8 @@ TEST(Question, OfASheetTakesTheLinksBetweenNodesFromAnotherSheet) {
   EXPECT_EQ(question.machine.network->algorithms.back(), simulate::Algorithm::collnet);
   EXPECT_EQ(question.machine.network->node_ranks, own.node_ranks);
   EXPECT_DOUBLE_EQ(question.machine.software.spread, 0.13);  // 12% and 5%
-  ASSERT_EQ(question.parts.size(), 2U);
-  EXPECT_EQ(question.parts[0].from, question.source);
-  EXPECT_EQ(question.parts[1].from, "other");
-  EXPECT_EQ(question.parts[1].source, "another data sheet");
+  EXPECT_THAT(question.parts, ElementsAre(FieldsAre(testing::_, question.source, testing::_),
+                                          FieldsAre(testing::_, "other", "another data sheet")));
   other.network->collnet = std::nullopt;
   predict::use_network(other, "other", question);
   EXPECT_EQ(question.machine.network->algorithms, own.algorithms);
@@ -286,11 +280,8 @@ Machine changed(const Machine& machine, const std::string& what_if) {
 TEST(WhatIf, ReadsChangesThatAreMadeTogetherAndSaysWhatItWouldAccept) {
   const predict::WhatIf two = predict::parse_what_if("gemm=1.3x,latency=0.5x");
   EXPECT_EQ(two.title, "gemm=1.3x,latency=0.5x");
-  ASSERT_EQ(two.changes.size(), 2U);
-  EXPECT_EQ(two.changes[0].part->name, "gemm");
-  EXPECT_EQ(two.changes[0].factor, 1.3);
-  EXPECT_EQ(two.changes[1].part->name, "latency");
-  EXPECT_EQ(two.changes[1].factor, 0.5);
+  EXPECT_THAT(two.changes, ElementsAre(FieldsAre(predict::machine_part("gemm"), 1.3),
+                                       FieldsAre(predict::machine_part("latency"), 0.5)));
   for (const auto& [text, reason] : {std::pair{"link.iner=2x", "mean 'link.inter'"},
                                      {"gemm=2", "0.001x to 1000x"},
                                      {"gemm=0x", "be a factor"},
@@ -410,28 +401,20 @@ straggler_size = 0.2
 TEST(SystemFile, ReadsEveryNumber) {
   const simulate::Machine machine = predict::parse_system(sheet, "box.toml");
   EXPECT_EQ(machine.name, "Box");
-  ASSERT_EQ(machine.processor->matrix.size(), 2U);
-  EXPECT_EQ(machine.processor->matrix[1].mode, program::ComputeMode::tf32);
-  EXPECT_EQ(machine.processor->matrix[1].type, program::DType::f32);
-  EXPECT_EQ(machine.processor->matrix[0].reached,
-            (std::vector<simulate::ReachedShare>{{1e6, 0.5}, {1e9, 0.8}}));
-  ASSERT_EQ(machine.processor->attention.size(), 1U);
-  EXPECT_EQ(machine.processor->attention[0].name, "cudnn");
-  EXPECT_EQ(machine.processor->attention[0].forward, 0.7);
-  EXPECT_EQ(machine.processor->attention[0].backward, 0.6);
+  const auto reached = ElementsAre(FieldsAre(1e6, 0.5), FieldsAre(1e9, 0.8));
+  EXPECT_THAT(
+      machine.processor->matrix,
+      ElementsAre(FieldsAre(program::DType::f32, program::ComputeMode::native, 1e12, reached),
+                  FieldsAre(program::DType::f32, program::ComputeMode::tf32, 1e12, reached)));
+  EXPECT_THAT(machine.processor->attention, ElementsAre(FieldsAre("cudnn", 0.7, 0.6)));
   EXPECT_EQ(machine.software.name, predict::load_software("jax").name);
   EXPECT_EQ(machine.network->node_ranks, 4);
-  EXPECT_EQ(machine.network->across.latency, 5e-6);
-  EXPECT_EQ(machine.network->across.chunk, 1e5);
-  ASSERT_EQ(machine.network->tiers.size(), 1U);
-  EXPECT_EQ(machine.network->tiers[0].share, 0.5);
-  ASSERT_TRUE(machine.network->multicast);
-  EXPECT_EQ(machine.network->multicast->latency, 2e-5);
-  ASSERT_TRUE(machine.network->collnet);
-  EXPECT_EQ(machine.network->collnet->reached, (std::vector<simulate::ReachedShare>{{1, 0.75}}));
-  EXPECT_EQ(machine.network->collnet->latency, 4e-5);
-  EXPECT_EQ(machine.network->collnet->across_latency, 1e-6);
-  EXPECT_EQ(machine.network->collnet->most_nodes, 64);
+  EXPECT_THAT(machine.network->across, FieldsAre(1e10, 0.8, 5e-6, 1e5));
+  EXPECT_THAT(machine.network->tiers, ElementsAre(FieldsAre(32, 0.5, 6e-6)));
+  EXPECT_THAT(machine.network->multicast,
+              Optional(FieldsAre(ElementsAre(FieldsAre(1, 0.7)), 2e-5, 3e-5, 0)));
+  EXPECT_THAT(machine.network->collnet,
+              Optional(FieldsAre(ElementsAre(FieldsAre(1, 0.75)), 4e-5, 1e-6, 64)));
   EXPECT_FALSE(machine.host);
   EXPECT_TRUE(machine.measured.empty());
   // A quarter of the draws is that of stragglers, and the smallest a deviation of others.
