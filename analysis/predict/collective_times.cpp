@@ -21,7 +21,6 @@
 #include "base/text.hpp"
 #include "simulate/op_time.hpp"
 #include "workloads/collectives/collectives.hpp"
-#include "workloads/fit.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {

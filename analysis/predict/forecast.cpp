@@ -221,7 +221,7 @@ void warn(const Question& question, Prediction& prediction) {
   for (const Forecast& at : prediction.base.points) {
     if (at.refused.empty()) requests.push_back(&at.request);
   }
-  if (has_option(*question.workload, "schedule")) {  // built from the stack of layers
+  if (question.workload->is_training()) {
     // Options that a software profile sets may be without effect; a warning is for the user's own.
     for (const auto& [key, sentence] : workloads::stack::idle_options(requests)) {
       if (std::ranges::find(question.fixed, key) == question.fixed.end()) continue;

@@ -15,7 +15,6 @@
 #include "base/text.hpp"
 #include "simulate/measured_time.hpp"
 #include "units/text.hpp"
-#include "workloads/fit.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {

@@ -3,13 +3,8 @@
 
 // The options of workloads: their values, and the batches and meshes that fit them.
 
-#include "workloads/api/options.hpp"
 #include "base/text.hpp"
-#include "request_text.hpp"
 #include "stack_samples.hpp"
-#include "words.hpp"
-#include "workloads/fit.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::workloads {
 namespace {

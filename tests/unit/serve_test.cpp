@@ -4,7 +4,6 @@
 // Serving without a machine: arrivals, dispatch, queues, statistics and the search for a rate.
 
 #include "words.hpp"
-#include "workloads/serve/requests.hpp"
 #include "workloads/serve/trials.hpp"
 
 namespace isoscale::workloads::serve {

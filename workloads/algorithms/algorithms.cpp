@@ -6,8 +6,6 @@
 #include <array>
 
 #include "workloads/api/collective_algorithms.hpp"
-#include "workloads/api/options.hpp"
-#include "workloads/collectives/collectives.hpp"
 
 namespace isoscale::workloads::algorithms {
 namespace {

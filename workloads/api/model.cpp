@@ -1,17 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/api/workload.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
-#include <type_traits>
 #include <variant>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "workloads/api/toml_files.hpp"
 

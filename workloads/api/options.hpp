@@ -105,15 +105,6 @@ template <class Typed>
   return result;
 }
 
-/// Returns the value of the option `key`, whose row in the table stores it in `member`, or its
-/// default if it is not given. Only this option is read, so `given` may be the options of another
-/// workload.
-template <class Typed, class Value>
-[[nodiscard]] Value typed_option(std::span<const OptionSpec> table, const Options& given,
-                                 std::string_view key, Value Typed::*member) {
-  return typed_options<Typed>({&find_option(table, key), 1}, given).*member;
-}
-
 // The functions below read options whose values are lists.
 
 /// Returns the parts of a list such as "a,b,c". Throws base::UsageError with `key` if a part is

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <system_error>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::workloads {

@@ -213,7 +213,19 @@ struct Machine {
   int numa_nodes = 1;                       ///< smallest number of NUMA nodes on any host
   std::optional<units::Bytes> gpu_cache{};  ///< largest L2 of any GPU; absent: unknown
 };
-[[nodiscard]] PlayBounds play_bounds(const Machine& machine);
+[[nodiscard]] inline PlayBounds play_bounds(const Machine& machine) {
+  if (machine.device == "host") return {};
+  // An unknown L2 is taken to be as large as the largest of any GPU so far (B200: 126 MB).
+  constexpr units::Bytes largest_cache{std::uint64_t{128} << 20U};
+  const units::Bytes cache = machine.gpu_cache.value_or(largest_cache);
+  return {// CUDA events have a resolution of 0.5 us, which is 0.025% of this time.
+          .least_time = units::Seconds{2e-3},
+          .least_calls = 20,
+          // The host takes at most about this long to launch one call of NCCL or cuBLASLt.
+          .short_call = units::Seconds{10e-6},
+          .most_short_calls = 64,
+          .cold = units::Bytes{2 * cache.value()}};
+}
 
 /// The functions that make up a micro-benchmark. They are pure functions, like the members of
 /// Workload.
@@ -248,7 +260,9 @@ struct BenchHooks {
 };
 
 enum class Scaling : std::uint8_t { strong, weak };
-[[nodiscard]] std::string_view name(Scaling scaling);
+[[nodiscard]] inline std::string_view name(Scaling scaling) {
+  return scaling == Scaling::strong ? "strong" : "weak";
+}
 
 /// Says which results a program keeps. observables: outputs, gradients and the like are kept until
 /// the end of a step, so that verification can read them. nothing: results are freed as soon as
@@ -339,6 +353,10 @@ struct Workload {
   ModelUse model_use = ModelUse::shapes_all;
 
   [[nodiscard]] bool is_bench() const { return kind != Kind::steps; }
+  /// True for the workloads that train a transformer, which all have the options of stack.
+  [[nodiscard]] bool is_training() const {
+    return kind == Kind::steps && model_use == ModelUse::shapes_all;
+  }
 };
 
 }  // namespace isoscale::workloads

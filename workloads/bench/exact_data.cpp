@@ -63,14 +63,8 @@ void store_integer(std::byte* at, std::int64_t value, DType type) {
 }
 
 std::int64_t combine(std::int64_t a, std::int64_t b, Reduction reduction) {
-  switch (reduction) {
-    case Reduction::min:
-      return std::min(a, b);
-    case Reduction::max:
-      return std::max(a, b);
-    default:
-      return a + b;
-  }
+  if (reduction == Reduction::sum) return a + b;
+  return reduction == Reduction::min ? std::min(a, b) : std::max(a, b);
 }
 
 /// The rows of op(A) repeat after 31 rows, and the columns of op(B) after 29 columns. Both numbers
@@ -121,18 +115,12 @@ struct Operand {
   [[nodiscard]] program::Fill fill(const PatternGrid& grid, std::uint64_t begin,
                                    std::uint64_t count, std::uint64_t width) const {
     program::Fill fill{.dst = slice, .key = key, .range = grid.range, .one_in = grid.one_in};
-    const std::uint64_t offset = side_by_side ? begin : begin * depth;
-    fill.dst.offset += offset;
-    fill.dst.count -= offset;
-    if (side_by_side) {
-      fill.shard.extents = {batch * depth, count, width};
-      fill.shard.local = {extent, period, 1};
-      fill.shard.global = {period, 0, 1};
-    } else {
-      fill.shard.extents = {batch, count, width * depth};
-      fill.shard.local = {extent * depth, period * depth, 1};
-      fill.shard.global = {period * depth, 0, 1};
-    }
+    const std::uint64_t unit = side_by_side ? 1 : depth;  // adjacent elements of a row or column
+    fill.dst.offset += begin * unit;
+    fill.dst.count -= begin * unit;
+    fill.shard.extents = {batch * depth / unit, count, width * unit};
+    fill.shard.local = {extent * unit, period * unit, 1};
+    fill.shard.global = {period * unit, 0, 1};
     return fill;
   }
 

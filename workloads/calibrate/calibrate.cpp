@@ -3,9 +3,6 @@
 #include "workloads/calibrate/calibrate.hpp"
 
 #include <array>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"

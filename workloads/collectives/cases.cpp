@@ -4,12 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <iterator>
-#include <map>
 
-#include "workloads/api/options.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/collectives/collectives.hpp"
 
 namespace isoscale::workloads::collectives {

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
-#include "base/error.hpp"
 #include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::workloads::collectives {

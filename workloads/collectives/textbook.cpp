@@ -3,7 +3,6 @@
 #include "workloads/collectives/collectives.hpp"
 
 #include <stdexcept>
-#include <utility>
 
 namespace isoscale::workloads::collectives {
 namespace {

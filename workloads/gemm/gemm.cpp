@@ -4,16 +4,13 @@
 #include "workloads/gemm/gemm.hpp"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 #include <variant>
 
 #include "base/text.hpp"
-#include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/geometry.hpp"
-#include "workloads/stack/linear.hpp"
 
 namespace isoscale::workloads::gemm {
 

@@ -17,18 +17,14 @@ namespace isoscale::workloads::hybrid {
 /// stack::replica_programs() gives them the same replica.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
-// The functions below are members of Workload (workloads/api/workload.hpp) for the training of a
-// transformer. limits() returns the numbers that axes of the mesh must divide, scale() fits a
-// request to a mesh, and twin() returns a small version of a request for verification.
-
+// The functions below are members of Workload (workloads/api/workload.hpp), where they are
+// described.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 [[nodiscard]] Request twin(const Request& request);
 /// Returns the request with which a single rank computes the results of a twin in f64. The rank
 /// computes all microbatches of the twin's replicas, and no option splits the work.
 [[nodiscard]] Request reference(const Request& twin);
-/// Returns the tokens of all ranks per step, multiplied by Request::growth: the factor by which
-/// weak scaling has raised the work for each token.
 [[nodiscard]] double work_per_step(const Request& request);
 
 /// Returns a mesh of `ranks` ranks. The factors of two of `ranks` go to dp, tp and pp in turn, and

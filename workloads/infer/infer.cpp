@@ -6,14 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <string>
-#include <utility>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "program/builder.hpp"
 #include "program/outline.hpp"
-#include "workloads/api/options.hpp"
 #include "workloads/infer/replica.hpp"
 #include "workloads/stack/geometry.hpp"
 

@@ -3,13 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <string>
-#include <utility>
 
 #include "workloads/infer/replica.hpp"
-#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::infer {
 

@@ -5,11 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
-#include "base/error.hpp"
-
 namespace isoscale::workloads::infer {
 
 std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages) {

@@ -8,18 +8,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/text.hpp"
 #include "program/builder.hpp"
-#include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::workloads::memory {
@@ -188,12 +180,10 @@ class Layout {
   std::map<std::pair<Space, Part>, BufferId> ids_;
 };
 
-enum class Player : std::uint8_t { first, other };
-
 class Writer {
  public:
-  Writer(const mesh::Shape& mesh, const std::vector<MemoryCase>& cases, Player player)
-      : mesh_(mesh), cases_(cases), player_(player), layout_(cases), builder_(mesh) {}
+  Writer(const mesh::Shape& mesh, const std::vector<MemoryCase>& cases, bool is_first)
+      : mesh_(mesh), cases_(cases), is_first_(is_first), layout_(cases), builder_(mesh) {}
 
   program::RankProgram write() {
     for (const program::Buffer& buffer : layout_.buffers()) {
@@ -204,7 +194,7 @@ class Writer {
     }
     std::size_t section = 0;
     for (const MemoryCase& one : cases_) {
-      const bool plays = one.together == Together::all || player_ == Player::first;
+      const bool plays = one.together == Together::all || is_first_;
       builder_.begin(program::step_section(section++));
       if (plays) make_ready(one);
       builder_.begin(program::step_section(section++));
@@ -260,7 +250,7 @@ class Writer {
 
   const mesh::Shape& mesh_;
   const std::vector<MemoryCase>& cases_;
-  Player player_;
+  bool is_first_;  ///< true for rank 0, which also plays the cases of one rank alone
   Layout layout_;
   program::Builder builder_;
 };
@@ -337,9 +327,9 @@ Bench build(const Request& request, int batch) {
   const std::vector<MemoryCase> cases = cases_of(request);
   const std::optional<int> node = values_of(request).numa.at(static_cast<std::size_t>(batch));
   Bench bench{.set = shared_programs(
-                  request.mesh, [](int rank) { return rank == 0 ? Player::first : Player::other; },
-                  [&](Player player) {
-                    return Writer{request.mesh, cases, player}.write();
+                  request.mesh, [](int rank) { return rank == 0; },
+                  [&](bool is_first) {
+                    return Writer{request.mesh, cases, is_first}.write();
                   }),
               .session = {.numa_node = node}};
   for (std::size_t i = 0; i < cases.size(); ++i) {

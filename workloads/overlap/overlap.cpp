@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
-#include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"

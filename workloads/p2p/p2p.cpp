@@ -4,9 +4,7 @@
 #include "workloads/p2p/p2p.hpp"
 
 #include <algorithm>
-#include <utility>
 
-#include "program/buffer.hpp"
 #include "program/builder.hpp"
 #include "workloads/bench/exact_data.hpp"
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -64,9 +63,7 @@ enum class Kind : std::uint8_t { latency, bandwidth, bidirectional, bisection, a
 /// The size of a ping-pong's messages, in bytes.
 inline constexpr std::uint64_t latency_bytes = 8;
 
-/// The choice of pairs to measure; for each kind there is a function above. all: all_pairs().
-/// neighbours: those on a ring. isolated: all pairs, but on each node one at a time. sample: each
-/// rank is measured with at least `count` others, or with all others if there are fewer.
+/// The choice of pairs to measure: the kinds are the functions above (all: all_pairs()).
 struct PairChoice {
   enum class Kind : std::uint8_t { all, neighbours, isolated, sample } kind = Kind::all;
   int count = 0;

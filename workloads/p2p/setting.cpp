@@ -3,15 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <map>
 #include <stdexcept>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "units/text.hpp"
-#include "workloads/api/options.hpp"
 #include "workloads/p2p/p2p.hpp"
 
 namespace isoscale::workloads::p2p {

@@ -5,9 +5,7 @@
 
 #include <array>
 #include <cmath>
-#include <string>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "program/builder.hpp"
 #include "workloads/infer/infer.hpp"

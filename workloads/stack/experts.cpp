@@ -5,9 +5,6 @@
 
 #include <numeric>
 
-#include "workloads/api/options.hpp"
-#include "workloads/stack/options.hpp"
-
 namespace isoscale::workloads::stack {
 
 namespace {
@@ -32,6 +29,13 @@ std::vector<Share> shares_of(const Dispatch& way, ExpertBatch batch) {
     first += shares[e].rows;
   }
   return shares;
+}
+
+/// Replaces each row by the one that `table` has for it; dropped tokens and padding stay no_row.
+void look_up(std::vector<std::uint32_t>& rows, const std::vector<std::uint32_t>& table) {
+  for (std::uint32_t& row : rows) {
+    if (row != program::Rows::no_row) row = table[row];
+  }
 }
 
 /// Returns the rows of a share in a buffer with `columns` columns.
@@ -150,9 +154,7 @@ BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale,
   const bool is_alone = g_.ep == 1, is_arranged = !way.arranged_from.empty();
   if (is_alone && is_arranged) {  // one move does both permutations
     std::vector<std::uint32_t> from = way.arranged_from;
-    for (std::uint32_t& row : from) {
-      if (row != program::Rows::no_row) row = way.sent_from[row];
-    }
+    look_up(from, way.sent_from);
     return moved(from, 1, scale, tokens, kept);
   }
   // No row is sent if all experts were full before this rank's part of the sequence.
@@ -177,9 +179,7 @@ BufferId ExpertWriter::take_back(const Dispatch& way, BufferId rows, double scal
   std::vector<std::uint32_t> from = way.place_of;
   BufferId here = rows;
   if (is_alone && is_arranged) {
-    for (std::uint32_t& row : from) {
-      if (row != program::Rows::no_row) row = way.restored_from[row];
-    }
+    look_up(from, way.restored_from);
   } else if (!is_alone) {
     if (is_arranged && way.received_rows() > 0) {
       here = moved(way.restored_from, 1, 1, rows);

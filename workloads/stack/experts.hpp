@@ -89,10 +89,9 @@ struct Dispatch {
 /// Writes, on the compute stream, a layer of experts, which replaces the MLP if the model has
 /// experts (Shazeer et al., arXiv 1701.06538; Lepikhin et al., arXiv 2006.16668):
 ///   Z = g / topk * sum over the experts e of a token (inner(Y * Wup_e) * Wdown_e) + Y,
-/// with g = Geometry::residual_gain. The function inner() adds the two halves of a gated MLP, and
-/// changes nothing in other MLPs. Rows are sent to the ranks of their experts along ep and back.
-/// Each expert's width is split over tp like that of an MLP, and activations are summed over tp
-/// after rows have come back.
+/// with g and inner() as in LayerWriter. Rows are sent to the ranks of their experts along ep and
+/// back. Each expert's width is split over tp like that of an MLP, and activations are summed over
+/// tp after rows have come back.
 class ExpertWriter : public OpWriter {
  public:
   using GradientDone = std::function<void(const Slice&)>;

@@ -5,11 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <numeric>
-
-#include "base/error.hpp"
-#include "workloads/api/options.hpp"
 
 namespace isoscale::workloads::stack {
 

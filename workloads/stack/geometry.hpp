@@ -21,7 +21,6 @@ using program::Builder;
 using program::Collective;
 using program::CollectiveKind;
 using program::Copy;
-using program::Direction;
 using program::DType;
 using program::Exchange;
 using program::Fill;
@@ -135,6 +134,12 @@ struct Types {
 /// Returns types_of(precision), but with the accumulation of fp8 products that the option
 /// fp8_accumulate selects.
 [[nodiscard]] Types types_of(Precision precision, Fp8Accumulate accumulate);
+
+/// Rows, columns and row strides of fp8 operands must be multiples of this number (cuBLASLt).
+inline constexpr int fp8_multiple = 16;
+/// Throws base::UsageError if the linear layers have an extent that fp8 GEMMs cannot have; the
+/// message has the number and what to change.
+void require_fp8_extents(const Geometry& geometry);
 
 // The declarations below are about the replicas along dp and the microbatches that each one gets.
 

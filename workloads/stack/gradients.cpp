@@ -59,14 +59,10 @@ void Gradients::prepare_compression() {
 
 void Gradients::all_reduce(const Slice& bucket, mesh::AxisSet axes) {
   if (unsent_ != no_buffer) return exchange_largest(bucket, axes);
-  if (travel_type_ != type_) return all_reduce_narrow(bucket, axes);
-  communicate(builder_, stream_, CollectiveKind::all_reduce, axes, bucket, bucket);
-}
-
-void Gradients::all_reduce_narrow(const Slice& bucket, mesh::AxisSet axes) {
-  const Slice travels = narrowed(bucket);
+  const bool is_narrow = travel_type_ != type_;
+  const Slice travels = is_narrow ? narrowed(bucket) : bucket;
   communicate(builder_, stream_, CollectiveKind::all_reduce, axes, travels, travels);
-  widen(travels, bucket);
+  if (is_narrow) widen(travels, bucket);
 }
 
 void Gradients::cast(StreamId on, const Slice& from, const Slice& to, double scale) {

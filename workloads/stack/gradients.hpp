@@ -67,7 +67,6 @@ class Gradients {
   // These functions replace the gradients of a bucket on each replica by their sum over replicas;
   // exchange_largest() adds up only the elements that compression sends.
   void all_reduce(const Slice& bucket, mesh::AxisSet axes);
-  void all_reduce_narrow(const Slice& bucket, mesh::AxisSet axes);
   void exchange_largest(const Slice& bucket, mesh::AxisSet axes);
   void cast(StreamId on, const Slice& from, const Slice& to, double scale);
   /// narrowed() returns a copy of gradients in the type in which they are sent (grad_dtype).

@@ -2,47 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "workloads/stack/linear.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <string_view>
-#include <utility>
-
-#include "base/error.hpp"
 #include "program/low_precision.hpp"
 
 namespace isoscale::workloads::stack {
-
-void require_fp8_extents(const Geometry& g) {
-  const auto require = [&](std::uint64_t number, std::string_view what, std::string_view fix) {
-    if (number % fp8_multiple == 0) return;
-    throw usage_error(
-        "--dtype fp8: {} = {} is not a multiple of {}, as fp8 GEMMs need; use {}, or --dtype bf16",
-        what, number, fp8_multiple, fix);
-  };
-  const auto tp = static_cast<std::uint64_t>(g.tp);
-  const std::string_view smaller_tp = g.tp > 1 ? "a smaller tp" : "another model";
-  require(g.tokens, fmt::format("sequence x microbatch = {} x {}", g.sequence, g.microbatch),
-          "a microbatch that makes it one");
-  require(g.hidden, "hidden", "another model");
-  require(g.ffn, "ffn on a rank", smaller_tp);
-  require(g.context, "heads x head_size on a rank", smaller_tp);
-  require(g.qkv, "(heads + 2 x kv_heads) x head_size on a rank", smaller_tp);
-  if (g.gathers()) require(g.hidden / tp, "hidden on a rank", "a smaller tp, or tp_output=reduce");
-  // Rows that are sent in parts are multiplied part by part, so each part must have a multiple too.
-  // If the parts would differ in size, require_tensor() throws an error.
-  if (g.ring && g.tokens % tp == 0) {
-    require(g.shard_tokens,
-            fmt::format("sequence x microbatch / tp = {} x {} / {}", g.sequence, g.microbatch, tp),
-            "a larger microbatch, ring=off");
-  }
-  if (g.chunks > 1 && g.tokens % g.chunks == 0) {
-    require(g.tokens / g.chunks,
-            fmt::format("sequence x microbatch / chunks = {} x {} / {}", g.sequence, g.microbatch,
-                        g.chunks),
-            "a larger microbatch, fewer chunks");
-  }
-}
 
 namespace {
 

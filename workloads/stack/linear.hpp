@@ -18,12 +18,6 @@ namespace isoscale::workloads::stack {
 /// Says how the GEMMs of a linear layer read their operands: as they are stored, or cast to fp8.
 enum class Operands : std::uint8_t { stored, cast };
 
-/// Rows, columns and row strides of fp8 operands must be multiples of this number (cuBLASLt).
-inline constexpr int fp8_multiple = 16;
-/// Throws base::UsageError if the linear layers have an extent that fp8 GEMMs cannot have; the
-/// message has the number and what to change.
-void require_fp8_extents(const Geometry& geometry);
-
 /// A linear layer on this rank: Y [tokens, outputs] = gain * X [tokens, inputs] * W.
 struct Linear {
   Slice weight{}, gradient{};  ///< inputs x outputs

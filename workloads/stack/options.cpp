@@ -3,7 +3,6 @@
 
 #include "workloads/stack/options.hpp"
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "workloads/stack/pipeline.hpp"
 

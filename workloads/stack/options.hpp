@@ -127,7 +127,8 @@ struct TrainingOptions {
 template <class Value>
 [[nodiscard]] Value option_of(const Request& request, std::string_view key,
                               Value TrainingOptions::*member) {
-  return typed_option(option_table(), request.options, key, member);
+  const std::span<const OptionSpec> row{&find_option(option_table(), key), 1};
+  return typed_options<TrainingOptions>(row, request.options).*member;
 }
 /// Returns an option as text, for messages.
 [[nodiscard]] std::string text_of(const Request& request, std::string_view key);

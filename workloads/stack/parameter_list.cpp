@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <string_view>
-#include <utility>
-
 #include "workloads/stack/parameters.hpp"
 
 // This file lists the weight matrices of a rank and cuts them into buckets.

@@ -3,12 +3,9 @@
 
 #include "workloads/stack/parameters.hpp"
 
-#include <algorithm>
 #include <cmath>
 
-#include "workloads/api/options.hpp"
 #include "workloads/stack/gradients.hpp"
-#include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -1,15 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "program/fill_and_checksum.hpp"
-#include "program/op.hpp"
-#include "workloads/api/options.hpp"
 #include "workloads/stack/experts.hpp"
-#include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::stack {
 

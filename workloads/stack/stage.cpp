@@ -4,7 +4,6 @@
 #include "workloads/stack/options.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <variant>
 

@@ -3,8 +3,6 @@
 
 #include "workloads/stack/stage_io.hpp"
 
-#include <utility>
-
 namespace isoscale::workloads::stack {
 
 Shard sample_shard(const Geometry& g, int microbatch, std::uint64_t columns, std::uint64_t whole) {

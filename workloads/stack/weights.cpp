@@ -3,12 +3,7 @@
 
 #include "workloads/stack/gradients.hpp"
 
-#include <algorithm>
-#include <optional>
 #include <stdexcept>
-#include <variant>
-
-#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -1,11 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/tiles/geometry.hpp"
+#include "workloads/tiles/tiles.hpp"
 
 #include <fmt/format.h>
-
-#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::tiles {
 

@@ -3,18 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
-#include <string_view>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/api/options.hpp"
-#include "workloads/api/workload.hpp"
-#include "workloads/tiles/geometry.hpp"
 #include "workloads/tiles/tiles.hpp"
 
 namespace isoscale::workloads::tiles {
@@ -81,10 +73,6 @@ void require_tiles(const Request& scaled) {
   require_countable(g);
 }
 
-std::string image_text(const Extent& image) {
-  return fmt::format("{}x{}", image.rows, image.columns);
-}
-
 constexpr std::uint64_t most_pixels = 1'000'000;  // of one side of the image
 
 std::optional<std::uint64_t> side(std::string_view text) {
@@ -105,13 +93,11 @@ Extent parse_image(std::string_view key, std::string_view text) {
       key, base::quoted(text), most_pixels);
 }
 
-long long share_of_batch(long long batch, int dp) {
-  if (batch % dp == 0) return batch / dp;
+void require_share(long long batch, int dp) {
+  if (batch % dp == 0) return;
   throw NumberError(fmt::format("batch={} does not divide by dp={}", batch, dp), "batch",
                     nearest_accepted(batch, [&](long long other) { return other % dp == 0; }));
 }
-
-}  // namespace
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
@@ -142,10 +128,6 @@ std::span<const OptionSpec> option_table() {
   return table;
 }
 
-Values values_of(const Request& request) {
-  return typed_options<Values>(option_table(), request.options);
-}
-
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   const Extent image = values_of(base).image;
   if (scaling == Scaling::weak) return {};
@@ -153,21 +135,24 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
           {mesh::Axis::tp, static_cast<int>(image.columns), "columns of the image"}};
 }
 
+/// Strong scaling: the image is cut into cp x tp tiles, and the batch is split over dp. Weak
+/// scaling: each tile has the size of the given image, and each dp replica has the given batch.
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;
-  const auto batch = static_cast<long long>(values_of(base).batch);
+  auto batch = static_cast<long long>(values_of(base).batch);
   if (scaling == Scaling::weak) {
     result.growth = static_cast<double>(mesh.cp) * mesh.tp;
-    result.options["batch"] = std::to_string(batch * mesh.dp);
-  } else {
-    (void)share_of_batch(batch, mesh.dp);
-    result.options["batch"] = std::to_string(batch);
+    batch *= mesh.dp;
   }
+  require_share(batch, mesh.dp);
+  result.options["batch"] = std::to_string(batch);
   require_tiles(result);
   return result;
 }
 
+/// The twin has the same grid, boundary, kernel and optimizer, but small tiles and few channels,
+/// layers and samples.
 Request twin(const Request& request) {
   const Geometry real{request, {}};
   Request small = request;
@@ -176,10 +161,9 @@ Request twin(const Request& request) {
   // the real tile is smaller.
   const std::uint64_t least = 2 * real.halo + 2;
   small.growth = 1;
-  small.options["image"] = image_text(
-      {.rows = std::min(real.tile.rows, least) * static_cast<std::uint64_t>(real.tiles_down),
-       .columns =
-           std::min(real.tile.columns, least + 1) * static_cast<std::uint64_t>(real.tiles_across)});
+  small.options["image"] = fmt::format(
+      "{}x{}", std::min(real.tile.rows, least) * static_cast<std::uint64_t>(real.tiles_down),
+      std::min(real.tile.columns, least + 1) * static_cast<std::uint64_t>(real.tiles_across));
   const std::uint64_t samples = std::min<std::uint64_t>(real.samples, 2);
   small.options["batch"] = std::to_string(samples * static_cast<std::uint64_t>(request.mesh.dp));
   small.options["channels"] = std::to_string(std::min<std::uint64_t>(real.channels, 8));
@@ -212,11 +196,35 @@ double work_per_step(const Request& request) {
          static_cast<double>(geometry.whole_samples);
 }
 
+/// Returns the grid that is closest to a square. If it is no square, its longer side is along cp,
+/// where halos need not be packed.
 mesh::Request square_grid(int ranks) {
   int across = static_cast<int>(std::sqrt(static_cast<double>(ranks)));
   while (ranks % across != 0) --across;
   // dp is set to 1 explicitly; otherwise it would take ranks that are meant for the grid.
   return {{mesh::Axis::tp, across}, {mesh::Axis::cp, ranks / across}, {mesh::Axis::dp, 1}};
+}
+
+}  // namespace
+
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
+}
+
+Workload workload() {
+  return {.name = "tiles",
+          .description = "convolutions of images cut into tiles: halo exchange on a 2-D grid",
+          .options = option_table(),
+          .axes = {mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp},
+          .natural_mesh = square_grid,
+          .limits = limits,
+          .scale = scale,
+          .build = build,
+          .twin = twin,
+          .reference = reference,
+          .work_per_step = work_per_step,
+          .throughput_unit = "pixels/s",
+          .model_use = ModelUse::none};
 }
 
 Geometry::Geometry(const Request& request, const mesh::Coordinates& at)

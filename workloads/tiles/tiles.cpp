@@ -5,11 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
-#include "program/builder.hpp"
-#include "workloads/stack/buffers.hpp"
-#include "workloads/tiles/geometry.hpp"
+#include <ranges>
 
 namespace isoscale::workloads::tiles {
 
@@ -17,11 +13,8 @@ namespace {
 
 using program::BufferId;
 using program::Direction;
-using program::Matrix;
 using program::Phase;
 using program::Role;
-using program::Slice;
-using program::Transfer;
 
 constexpr program::StreamId on_compute = 0;
 
@@ -39,7 +32,13 @@ class Halo {
   /// Messages are on stream `stream`.
   Halo(program::Builder& builder, const Geometry& geometry, program::DType type,
        program::StreamId stream)
-      : builder_(builder), g_(geometry), type_(type), stream_(stream) {}
+      : builder_(builder), g_(geometry), type_(type), stream_(stream) {
+    if (g_.left) sides_.push_back({.offset = -1, .sent_from = g_.halo, .received_at = 0});
+    if (g_.right) {
+      sides_.push_back(
+          {.offset = +1, .sent_from = g_.tile.columns, .received_at = g_.halo + g_.tile.columns});
+    }
+  }
 
   /// Begins to fill the halo. Ops that are written between begin() and end() may read the tile.
   /// With Columns::early they may also read the halo, but not its corners, on those sides where no
@@ -69,8 +68,12 @@ class Halo {
   }
 
  private:
-  struct Sides {
-    program::BufferId left = program::no_buffer, right = program::no_buffer;
+  /// A side on which another rank's tile lies: the step along tp to it, the columns that are sent
+  /// there, and the columns of the halo that come from there.
+  struct Side {
+    int offset = 0;
+    std::uint64_t sent_from = 0, received_at = 0;
+    BufferId received = program::no_buffer;
   };
 
   void exchange_rows(program::BufferId tile) {
@@ -95,41 +98,24 @@ class Halo {
   }
   void exchange_columns(program::BufferId tile) {
     program::Exchange exchange;
-    const auto add = [&](Direction direction, int offset, BufferId columns) {
-      exchange.transfers.push_back({.direction = direction,
-                                    .axis = mesh::Axis::tp,
-                                    .offset = offset,
-                                    .slice = builder_.whole(columns)});
-    };
-    Sides sent;
-    if (g_.left) {
-      sent.left = packed();
-      received_.left = packed();
-      copy_columns(columns_of(tile, g_.halo), dense_columns(sent.left));
+    std::vector<BufferId> sent;
+    for (Side& side : sides_) {
+      sent.push_back(packed());
+      side.received = packed();
+      copy_columns(columns_of(tile, side.sent_from), dense_columns(sent.back()));
+      exchange.transfers.push_back(
+          program::send_to(mesh::Axis::tp, side.offset, builder_.whole(sent.back())));
     }
-    if (g_.right) {
-      sent.right = packed();
-      received_.right = packed();
-      copy_columns(columns_of(tile, g_.tile.columns), dense_columns(sent.right));
+    for (const Side& side : sides_ | std::views::reverse) {  // see exchange_rows()
+      exchange.transfers.push_back(
+          program::receive_from(mesh::Axis::tp, side.offset, builder_.whole(side.received)));
     }
-    if (g_.left) add(Direction::send, -1, sent.left);
-    if (g_.right) add(Direction::send, +1, sent.right);
-    if (g_.right) add(Direction::receive, +1, received_.right);
-    if (g_.left) add(Direction::receive, -1, received_.left);
     builder_.emit(stream_, std::move(exchange));
-    if (g_.left) builder_.release(sent.left);
-    if (g_.right) builder_.release(sent.right);
+    for (const BufferId buffer : sent) builder_.release(buffer);
   }
   void wrap_rows(program::BufferId tile) {
-    const auto rows_at = [&](std::uint64_t row) {
-      return stack::matrix(builder_.whole(tile), {.rows = g_.halo,
-                                                  .columns = g_.tile.columns * g_.pixel(),
-                                                  .row_stride = g_.line(),
-                                                  .offset = g_.place(row, g_.halo)});
-    };
     const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-      stack::copy(builder_, on_compute, g_.halo, g_.tile.columns * g_.pixel(), rows_at(from),
-                  rows_at(to));
+      copy_pixels(tile, on_compute, {from, g_.halo, g_.halo, g_.tile.columns}, {to, g_.halo});
     };
     copy(g_.tile.rows, 0);
     copy(g_.halo, g_.halo + g_.tile.rows);
@@ -139,29 +125,31 @@ class Halo {
   /// down.
   void wrap_columns(program::BufferId tile, program::StreamId stream, std::uint64_t row,
                     std::uint64_t rows, std::uint64_t times, std::uint64_t apart) {
-    const auto columns_at = [&](std::uint64_t column) {
-      return stack::matrix(builder_.whole(tile), {.rows = rows,
-                                                  .columns = g_.halo * g_.pixel(),
-                                                  .row_stride = g_.line(),
-                                                  .offset = g_.place(row, column),
-                                                  .batch = times,
-                                                  .batch_stride = apart * g_.line()});
-    };
     const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-      stack::copy(builder_, stream, rows, g_.halo * g_.pixel(), columns_at(from), columns_at(to),
-                  times);
+      copy_pixels(tile, stream, {row, from, rows, g_.halo}, {row, to}, times, apart);
     };
     copy(g_.tile.columns, 0);
     copy(g_.halo, g_.halo + g_.tile.columns);
   }
+  /// Copies the pixels of `from` to the place where `to` begins. Rows and columns count from the
+  /// first pixel of the halo. The same is done `times` times, each time `apart` rows further down.
+  void copy_pixels(program::BufferId tile, program::StreamId stream, const Region& from,
+                   const Region& to, std::uint64_t times = 1, std::uint64_t apart = 0) {
+    const std::uint64_t columns = from.columns * g_.pixel();
+    const auto at = [&](const Region& place) {
+      return stack::matrix(builder_.whole(tile), {.rows = from.rows,
+                                                  .columns = columns,
+                                                  .row_stride = g_.line(),
+                                                  .offset = g_.place(place.row, place.column),
+                                                  .batch = times,
+                                                  .batch_stride = apart * g_.line()});
+    };
+    stack::copy(builder_, stream, from.rows, columns, at(from), at(to), times);
+  }
   void unpack(program::BufferId tile) {
-    if (g_.left) {
-      copy_columns(dense_columns(received_.left), columns_of(tile, 0));
-      builder_.release(received_.left);
-    }
-    if (g_.right) {
-      copy_columns(dense_columns(received_.right), columns_of(tile, g_.halo + g_.tile.columns));
-      builder_.release(received_.right);
+    for (const Side& side : sides_) {
+      copy_columns(dense_columns(side.received), columns_of(tile, side.received_at));
+      builder_.release(side.received);
     }
   }
   [[nodiscard]] program::BufferId packed() const {
@@ -191,7 +179,7 @@ class Halo {
   const Geometry& g_;
   program::DType type_;
   program::StreamId stream_;
-  Sides received_{};
+  std::vector<Side> sides_;
 };
 
 /// True if halos are sent on a stream of their own while the interior is computed.

@@ -2,37 +2,182 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <span>
+#include <cstdint>
 #include <vector>
 
-#include "mesh/request.hpp"
-#include "program/program.hpp"
-#include "workloads/api/options.hpp"
+#include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
+#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/parameters.hpp"
 
+/// Convolutions of images that are cut into tiles. Along cp, tiles are below each other; along tp,
+/// they are beside each other.
 namespace isoscale::workloads::tiles {
 
-[[nodiscard]] std::span<const OptionSpec> option_table();
+/// The size of an image or a tile, in pixels.
+struct Extent {
+  std::uint64_t rows = 0, columns = 0;
+};
 
-// The functions below are members of Workload (workloads/api/workload.hpp) for tiles. limits()
-// returns the numbers that axes of the mesh must divide.
-[[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
-/// Fits a request to a mesh. Strong scaling: the image is cut into cp x tp tiles, and the batch is
-/// split over dp. Weak scaling: each tile has the size of the given image, and each dp replica has
-/// the given batch. Throws base::UsageError, with the numbers and what would work, for a batch that
-/// cannot be divided, for tiles smaller than the halo or too large for a GEMM, and for fp8.
-[[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
-/// Returns a twin, a small version of the request for verification. It has the same grid, boundary,
-/// kernel and optimizer, but small tiles and few channels, layers and samples.
-[[nodiscard]] Request twin(const Request& request);
-/// Returns the request with which one rank computes the whole image of a twin in f64.
-[[nodiscard]] Request reference(const Request& twin);
-/// Returns the number of pixels of all ranks per step.
-[[nodiscard]] double work_per_step(const Request& request);
+enum class Boundary : std::uint8_t {
+  periodic,  ///< outside the image are the pixels of its opposite side
+  fixed,     ///< outside the image are zeros
+};
 
-/// Returns the grid that is closest to a square. If it is no square, its longer side is along cp,
-/// where halos need not be packed.
-[[nodiscard]] mesh::Request square_grid(int ranks);
+/// Holds the parsed options, which option_table() describes.
+struct Values {
+  Extent image{};
+  std::uint64_t channels = 0, kernel = 0, batch = 0, bucket = 0;
+  int layers = 0;
+  Boundary boundary{};
+  bool overlap = true;
+  program::Optimizer optimizer{};
+};
+[[nodiscard]] Values values_of(const Request& request);
+
+/// A rectangle of pixels of a tile. Rows and columns count from the first pixel of the tile, not of
+/// its halo.
+struct Region {
+  std::uint64_t row = 0, column = 0, rows = 0, columns = 0;
+  [[nodiscard]] bool empty() const { return rows == 0 || columns == 0; }
+};
+
+/// The sizes of the part of the batch that one rank has: one tile of each of its samples, in a
+/// buffer that also has a halo around the tile. Elements are ordered
+/// [row][column][sample][channel]. So a row of pixels of all samples is one matrix, and consecutive
+/// rows of pixels have a constant stride.
+struct Geometry {
+  /// `at` only matters along axes where programs differ: cp and tp, if the image has a fixed
+  /// boundary.
+  Geometry(const Request& request, const mesh::Coordinates& at);
+
+  int tiles_down, tiles_across;  ///< extents of cp and tp
+  Extent whole;                  ///< the image
+  Extent tile;
+  std::uint64_t samples, whole_samples;  ///< samples of this rank, and of all ranks
+  std::uint64_t channels;
+  std::uint64_t kernel;  ///< width of the convolution's window, in pixels
+  std::uint64_t halo;    ///< width in pixels: kernel / 2, rounded down
+  int layers;
+  Boundary boundary;
+  bool above, below, left, right;  ///< true if that neighbour is another rank's tile
+  double residual_gain;            ///< g = 0.5 / layers: keeps activations bounded
+
+  [[nodiscard]] std::uint64_t taps() const { return kernel * kernel; }
+  /// Returns the number of elements of one pixel in all samples.
+  [[nodiscard]] std::uint64_t pixel() const { return samples * channels; }
+  /// Returns the number of elements from one row of pixels to the next in a buffer.
+  [[nodiscard]] std::uint64_t line() const { return (tile.columns + 2 * halo) * pixel(); }
+  /// Returns the number of elements of a buffer, which has the tile and its halo.
+  [[nodiscard]] std::uint64_t padded() const { return (tile.rows + 2 * halo) * line(); }
+  /// Returns the offset of pixel (row, column) in a buffer. It counts from the first pixel of the
+  /// halo, so the first pixel of the tile is (halo, halo).
+  [[nodiscard]] std::uint64_t place(std::uint64_t row, std::uint64_t column) const {
+    return row * line() + column * pixel();
+  }
+  /// Returns the number of elements from the tile's first element to its last one in a buffer, with
+  /// the halo columns in between.
+  [[nodiscard]] std::uint64_t span() const {
+    return (tile.rows - 1) * line() + tile.columns * pixel();
+  }
+  [[nodiscard]] Region all() const { return {0, 0, tile.rows, tile.columns}; }
+  /// Returns the pixels whose results need no pixels of another rank; empty if there are none.
+  [[nodiscard]] Region interior() const;
+  /// True if the halo columns may hold values other than zero.
+  [[nodiscard]] bool has_columns() const {
+    return tiles_across > 1 || boundary == Boundary::periodic;
+  }
+  /// Returns where the tile's elements are in the global batch of images,
+  /// [row][column][sample][channel].
+  [[nodiscard]] program::Shard shard() const;
+};
+
+/// Returns the coordinates of the first rank with the same program as the rank at `at`: 0 along
+/// axes where programs do not differ. With a fixed boundary, the coordinate along cp or tp is 0 for
+/// the first tile, 1 for all tiles in the middle, and its own coordinate for the last tile.
+[[nodiscard]] mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at);
+
+/// Writes convolutions as matrix products with views of a tile and its halo, one product for each
+/// tap (pixel) of the kernel. No pixels are copied to make matrices. All ops are on the compute
+/// stream. In the formulas, g is Geometry::residual_gain.
+class Convolution {
+ public:
+  Convolution(program::Builder& builder, const Geometry& geometry, const stack::Types& types)
+      : builder_(builder), g_(geometry), types_(types) {}
+
+  /// Writes out = in + g * (in convolved with the kernel), for the pixels of `region`.
+  void forward(const Region& region, program::BufferId in, const program::Slice& kernel,
+               program::BufferId out) const;
+  /// Writes d_in = d_out + g * (d_out convolved with the kernel's adjoint), for the whole tile.
+  void backward(program::BufferId d_out, const program::Slice& kernel,
+                program::BufferId d_in) const;
+  /// Writes d_kernel = g * sum over the tile's pixels of (in, shifted by the tap) x d_out. It also
+  /// reads the halo columns between the first and the last pixel of d_out's tile, so these must
+  /// hold zeros.
+  void kernel_gradient(program::BufferId in, program::BufferId d_out,
+                       const program::Slice& d_kernel) const;
+  /// Returns the pixels of the tile that are not in `inside`, as bands above, below and beside it.
+  [[nodiscard]] std::vector<Region> around(const Region& inside) const;
+  /// Writes zeros into the halo columns that lie between the first and the last pixel of the tile.
+  void clear_columns(program::BufferId tile) const;
+
+ private:
+  enum class Adjoint : std::uint8_t { no, yes };
+  void convolve(const Region& region, program::BufferId in, const program::Slice& kernel,
+                program::BufferId out, Adjoint adjoint) const;
+  /// The matrices of a sum of products: the first product is added to `first_addend`, each later
+  /// one to `result`.
+  struct Sum {
+    program::Matrix first_addend, result;
+  };
+  void add_taps(const Region& region, program::BufferId in, const program::Slice& kernel,
+                Adjoint adjoint, const Sum& sum) const;
+  /// Returns the pixels of `region`, one matrix for each row of pixels. The region's first pixel is
+  /// at (row, column) of the buffer.
+  [[nodiscard]] program::Matrix pixels(program::BufferId tile, const Region& region,
+                                       std::uint64_t row, std::uint64_t column) const;
+
+  program::Builder& builder_;
+  const Geometry& g_;
+  stack::Types types_;
+};
+
+/// Returns one kernel for each layer, [tap][channel in][channel out], in the order in which
+/// backward computes their gradients, which begins with the last layer.
+[[nodiscard]] std::vector<stack::Parameter> parameters_of(const Geometry& geometry);
+
+/// The kernels of all layers, with their gradients, master weights and optimizer states, in flat
+/// buffers. Every rank has all of them, and gradients are summed over all ranks.
+class Kernels {
+ public:
+  /// Allocates the buffers. The setup section, which is run once before the first step, fills the
+  /// weights with random values made from the seed.
+  Kernels(program::Builder& builder, const Geometry& geometry, const Request& request);
+
+  [[nodiscard]] program::Slice weight(int layer) const;
+  [[nodiscard]] program::Slice gradient(int layer) const;
+  /// Notes that the gradient of a layer has been written. If that completes a bucket and the option
+  /// `overlap` is on, the bucket is summed over all ranks while later ops run.
+  void done(int layer);
+  /// Sums the remaining buckets, and updates the weights. Called when all gradients have been
+  /// written.
+  void finish();
+  void observe() const;
+
+ private:
+  [[nodiscard]] const stack::Parameter& of(int layer) const;
+  void allocate(const stack::Types& types);
+  void fill(std::uint64_t seed);
+  void reduce(const stack::Bucket& bucket);
+
+  program::Builder& builder_;
+  std::vector<stack::Parameter> parameters_;
+  std::vector<stack::Bucket> buckets_;
+  bool reduces_, overlaps_;
+  program::StreamId stream_ = 0;
+  program::Update update_;  ///< without slices, which differ by bucket
+  stack::States states_;
+};
 
 /// Builds the programs of a training step of convolution layers on image tiles. Each layer computes
 /// Y = X + g * conv(X), with g = 0.5 / layers. There are no activations between layers. The loss is
@@ -40,5 +185,8 @@ namespace isoscale::workloads::tiles {
 /// boundary there is one program for each position of a tile in the image (corner, edge or inside),
 /// at most nine.
 [[nodiscard]] program::ProgramSet build(const Request& request);
+
+/// Returns the workload of convolutions, which does not depend on a model.
+[[nodiscard]] Workload workload();
 
 }  // namespace isoscale::workloads::tiles

@@ -14,7 +14,6 @@
 #include "mesh/mesh.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "units/text.hpp"
-#include "workloads/fit.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/registry.hpp"
 #include "workloads/stack/options.hpp"
@@ -285,7 +284,7 @@ std::vector<RankRole> rank_roles(const std::vector<int>& point_ranks, settings::
 
 bool uses_model(const PlannedPoint& point) {
   const workloads::BenchHooks& bench = point.workload->bench;
-  if (!point.workload->is_bench()) return point.workload->model_use != workloads::ModelUse::none;
+  if (!point.workload->is_bench()) return point.workload->is_training();
   return bench.uses_model != nullptr && bench.uses_model(point.request);
 }
 
@@ -324,8 +323,8 @@ Plan make_plan(const settings::RunConfig& config, const Site& site) {
 std::vector<std::string> idle_options(const Plan& plan) {
   std::vector<const workloads::Request*> requests;
   for (const PlannedPoint& point : plan.points) {
-    const bool is_of_stack = knows(*point.experiment, "schedule");
-    if (is_of_stack && point.skip_reason.empty()) requests.push_back(&point.request);
+    const bool is_planned = point.skip_reason.empty();
+    if (is_planned && point.workload->is_training()) requests.push_back(&point.request);
   }
   std::vector<std::string> sentences;
   for (const auto& [key, sentence] : workloads::stack::idle_options(requests)) {

@@ -12,7 +12,6 @@
 #include "runner/measure/point.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/watch/progress.hpp"
-#include "workloads/serve/requests.hpp"
 #include "workloads/serve/trials.hpp"
 
 /// Measures how replicas of a model serve requests. A dispatcher, on rank 0 of the point, sends
