@@ -141,14 +141,8 @@ class TextbookWriter {
   // --- recursive doubling and halving ---------------------------------------------------------
 
   void recursive() {
-    switch (call_.operation) {
-      case Operation::all_gather:
-        return recursive_gather();
-      case Operation::reduce_scatter:
-        return recursive_scatter();
-      default:
-        break;
-    }
+    if (call_.operation == Operation::all_gather) return recursive_gather();
+    if (call_.operation == Operation::reduce_scatter) return recursive_scatter();
     copy(call_.send, call_.receive);
     for (int span = 1; span < call_.members; span *= 2) {
       const int offset = (call_.me ^ span) - call_.me;

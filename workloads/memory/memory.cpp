@@ -224,17 +224,14 @@ class Writer {
   }
 
   void emit(const MemoryCase& one) {
-    switch (one.kind) {
-      case Kind::triad:
-        return add(source(one), layout_.slice(Space::device, Part::second, one.count), target(one),
-                   factor);
-      case Kind::explicit_copy: {
-        const Slice staged = layout_.slice(Space::device, Part::staged, one.count);
-        builder_.emit(stream, program::row_copy(source(one), staged));
-        return add(staged, staged, target(one));
-      }
-      default:
-        break;
+    if (one.kind == Kind::triad) {
+      const Slice second = layout_.slice(Space::device, Part::second, one.count);
+      return add(source(one), second, target(one), factor);
+    }
+    if (one.kind == Kind::explicit_copy) {
+      const Slice staged = layout_.slice(Space::device, Part::staged, one.count);
+      builder_.emit(stream, program::row_copy(source(one), staged));
+      return add(staged, staged, target(one));
     }
     if (!is_managed(one.kind)) {
       return builder_.emit(stream, program::row_copy(source(one), target(one)));

@@ -142,15 +142,8 @@ std::vector<std::uint64_t> answer_lengths(Lengths lengths, std::uint64_t output,
 }
 
 bool Dispatch::is_better(const State& one, const State& other) const {
-  switch (policy_) {
-    case Policy::round_robin:
-      return false;
-    case Policy::least_loaded:
-      return one.work < other.work;
-    case Policy::shortest_queue:
-      return one.requests < other.requests;
-  }
-  return false;
+  if (policy_ == Policy::least_loaded) return one.work < other.work;
+  return policy_ == Policy::shortest_queue && one.requests < other.requests;
 }
 
 std::size_t Dispatch::assign(double work) {

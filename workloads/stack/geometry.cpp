@@ -114,27 +114,16 @@ int Geometry::global_layer(int layer) const {
 
 Types types_of(Precision precision) {
   using program::ComputeMode;
-  const auto as_stored = [](DType compute, DType accumulate, ComputeMode mode) {
-    return Types{compute, accumulate, mode, compute, compute};
-  };
-  switch (precision) {
-    case Precision::f64:
-      return as_stored(DType::f64, DType::f64, ComputeMode::native);
-    case Precision::f32:
-      return as_stored(DType::f32, DType::f32, ComputeMode::native);
-    case Precision::tf32:
-      return as_stored(DType::f32, DType::f32, ComputeMode::tf32);
-    case Precision::f16:
-      return as_stored(DType::f16, DType::f32, ComputeMode::native);
-    case Precision::bf16:
-      return as_stored(DType::bf16, DType::f32, ComputeMode::native);
-    case Precision::fp8:
-      break;
-  }
   // Only linear layers multiply in fp8. Attention's products and the vocabulary projection use
   // bf16, as in NVIDIA's Transformer Engine, because fp8 would cost them more accuracy than the
   // time it saves is worth.
-  return {DType::bf16, DType::f32, ComputeMode::native, DType::e4m3, DType::e5m2};
+  if (precision == Precision::fp8) {
+    return {DType::bf16, DType::f32, ComputeMode::native, DType::e4m3, DType::e5m2};
+  }
+  const DType compute = stored_type(precision);
+  const DType accumulate = compute == DType::f64 ? DType::f64 : DType::f32;
+  const auto mode = precision == Precision::tf32 ? ComputeMode::tf32 : ComputeMode::native;
+  return {compute, accumulate, mode, compute, compute};
 }
 
 Types types_of(Precision precision, Fp8Accumulate accumulate) {
