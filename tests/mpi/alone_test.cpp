@@ -2,16 +2,12 @@
 // SPDX-License-Identifier: MIT
 
 // One rank alone: gradients are those of the loss, 1/2 |Y|^2, and weights stay finite.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <optional>
-#include <string>
 
 #include "executor/host/host.hpp"
 #include "runner/measure/step_check.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/support/options.hpp"
+#include "tests/unit/matchers.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::runner {

@@ -3,16 +3,13 @@
 
 // Micro-benchmarks compare what they give bit by bit, and find a bit that is not right.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <optional>
-#include <set>
 
 #include "executor/host/host.hpp"
 #include "runner/microbench/benchmark_case.hpp"
+#include "runner/microbench/result_rows.hpp"
 #include "tests/executor/emulating_executor.hpp"
 #include "tests/support/options.hpp"
+#include "tests/unit/matchers.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
 #include "workloads/overlap/overlap.hpp"
@@ -91,12 +88,7 @@ class Benchmarks : public testing::Test {
   }
 
   [[nodiscard]] std::string title(const Case& one) const {
-    std::string text;
-    for (const auto& [key, value] : bench_.rows[one.row_begin].text) text += value + " ";
-    for (const auto& [key, value] : bench_.rows[one.row_begin].number) {
-      text += fmt::format("{}={} ", key, value);
-    }
-    return text;
+    return microbench::title_of(bench_.rows[one.row_begin]);
   }
 
   comm::Communicator world_ = comm::Communicator::world();

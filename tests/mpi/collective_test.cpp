@@ -3,12 +3,9 @@
 
 // Every collective, on groups along every set of axes, on every executor, in whole numbers.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
-#include <tuple>
 
 #include "tests/mpi/points.hpp"
 

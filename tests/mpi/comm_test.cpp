@@ -1,20 +1,15 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-#include <gmock/gmock.h>
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <chrono>
 #include <ctime>
-#include <optional>
 #include <thread>
 
 #include "base/text.hpp"
 #include "comm/clock_offset.hpp"
-#include "comm/communicator.hpp"
 #include "comm/message_queue.hpp"
+#include "tests/unit/matchers.hpp"
 
 namespace {
 int receives = 0;  ///< messages that this rank has taken, see MPI_Recv below
@@ -38,7 +33,7 @@ class InWorld : public testing::Test {
 TEST_F(InWorld, CheckThrowsWithTheTextOfMpi) {
   EXPECT_NO_THROW(check(MPI_SUCCESS));
   EXPECT_THAT([] { check(MPI_ERR_TRUNCATE); },
-              testing::ThrowsMessage<MpiError>(testing::HasSubstr("truncated")));
+              testing::ThrowsMessage<MpiError>(HasSubstr("truncated")));
   const int nobody = world.size();
   EXPECT_THROW(check(MPI_Send(nullptr, 0, MPI_BYTE, nobody, 0, world.get())), MpiError);
 }
@@ -74,7 +69,7 @@ TEST_F(InWorld, CommunicatorReduces) {
   EXPECT_EQ(world.all_sum(world.rank()), last * (last + 1) / 2);
   std::vector<double> values{1.0 * world.rank(), -1.0 * world.rank()};
   world.all_max(values);
-  EXPECT_THAT(values, testing::ElementsAre(last, 0));
+  EXPECT_THAT(values, ElementsAre(last, 0));
 }
 
 TEST_F(InWorld, CommunicatorBroadcastsText) {

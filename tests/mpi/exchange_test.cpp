@@ -2,10 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Messages along lines of ranks, and the spans of streams, on every executor.
-#include <gmock/gmock.h>
-
-#include <algorithm>
-#include <set>
 
 #include "tests/mpi/points.hpp"
 

@@ -2,16 +2,11 @@
 // SPDX-License-Identifier: MIT
 
 // Every mesh answers what plain loops in f64 do, which know nothing of the programs.
-#include <gtest/gtest.h>
 
-#include <cmath>
-#include <map>
-
+#include "workloads/infer/infer.hpp"
 #include "program/check.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "tests/mpi/twin_cases.hpp"
-#include "workloads/infer/infer.hpp"
-#include "workloads/registry.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::runner {

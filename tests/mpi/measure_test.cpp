@@ -2,26 +2,16 @@
 // SPDX-License-Identifier: MIT
 
 // The measuring loop and what is checked of the weights after it.
-#include <gmock/gmock.h>
 
 #include <bit>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
-#include "executor/host/host.hpp"
 #include "runner/measure/measure_steps.hpp"
 #include "runner/measure/step_check.hpp"
 #include "tests/mpi/point_runs.hpp"
 
 namespace isoscale::runner {
 namespace {
-
-using testing::HasSubstr;
 
 /// Training on all ranks of a communicator, its setup played; data-parallel if no programs are
 /// given.
@@ -56,7 +46,7 @@ void expect_sound(const measure::Record& record, const comm::Communicator& activ
   EXPECT_EQ(active.all_max(steps), active.all_min(steps));
   EXPECT_EQ(record.traced.size(), record.step_times.size());
   EXPECT_EQ(record.dropped.size(), record.step_times.size());
-  EXPECT_THAT(record.step_times, testing::Each(testing::Gt(0)));
+  EXPECT_THAT(record.step_times, Each(testing::Gt(0)));
   EXPECT_GT(record.warm_up_steps, 0U);
   EXPECT_LT(record.warm_up_steps, record.step_times.size());
   std::vector<std::uint32_t> kept, summed, flagged;
@@ -236,7 +226,7 @@ TEST(Weights, ThatDifferInOneBitAreFound) {
     const measure::Verdict verdict =
         verdict_after(world, flip, bit % 2 == 0 ? Where::inside : Where::at_the_end);
     EXPECT_FALSE(verdict.ok) << "bit " << bit;
-    EXPECT_THAT(verdict.detail, testing::AnyOf(HasSubstr("replicas differ"), HasSubstr("finite")));
+    EXPECT_THAT(verdict.detail, AnyOf(HasSubstr("replicas differ"), HasSubstr("finite")));
   }
 }
 

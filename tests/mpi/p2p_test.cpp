@@ -4,12 +4,7 @@
 // Every pair of ranks is measured and checked, and one that is silent fails alone. The sniff test
 // that precedes a run measures all ranks.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
-#include <algorithm>
-#include <set>
-
-#include "executor/host/host.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/microbench/result_rows.hpp"
 #include "tests/mpi/point_runs.hpp"
@@ -20,8 +15,6 @@ namespace {
 using results::PointData;
 using results::PointStatus;
 using results::RowData;
-using testing::AllOf;
-using testing::HasSubstr;
 
 /// The host executor, with a program in which one rank forgets its messages to another.
 class Forgetful final : public LikeHost {

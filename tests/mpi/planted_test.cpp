@@ -3,15 +3,8 @@
 
 // Errors planted in programs are found by comparing with one rank, and named. Each leaves messages
 // and collectives in step on all ranks, so that what goes wrong is the result and nothing hangs.
-#include <gmock/gmock.h>
-
-#include <array>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "tests/mpi/twin_cases.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -352,7 +345,7 @@ TEST(Verification, NeedsSomethingToCompare) {
   const measure::Verdict partly =
       measure::verify_programs(set, hybrid, twin, *ranks.folded, ranks.world);
   EXPECT_FALSE(partly.ok);
-  EXPECT_THAT(partly.detail, testing::HasSubstr("layer1.qkv.weight"));
+  EXPECT_THAT(partly.detail, HasSubstr("layer1.qkv.weight"));
   for (program::RankProgram& program : set.programs) program.observables.clear();
   EXPECT_FALSE(measure::verify_programs(set, hybrid, twin, *ranks.folded, ranks.world).ok);
 }

@@ -2,21 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "base/error.hpp"
 #include "executor/host/host.hpp"
 #include "runner/launch.hpp"
-#include "runner/plan/site.hpp"
-#include "runner/watch/progress.hpp"
 #include "tests/support/options.hpp"
+#include "tests/unit/matchers.hpp"
 #include "workloads/registry.hpp"
 
 /// Points to run in tests, and an executor that tells what it has been asked to do.

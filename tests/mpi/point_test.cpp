@@ -3,12 +3,7 @@
 
 // One point on part of a world: who plays, who sleeps, and what a failure leaves behind.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <sys/resource.h>
-
-#include <algorithm>
-#include <map>
-#include <string>
 
 #include "machine/device_sampler.hpp"
 #include "tests/mpi/point_runs.hpp"
@@ -18,8 +13,6 @@ namespace {
 
 using results::PointData;
 using results::PointStatus;
-using testing::AllOf;
-using testing::HasSubstr;
 
 struct Wanted {
   int ranks = 1;
@@ -182,7 +175,7 @@ TEST_F(Point, ReplicasPlayAsLongAsThePointThatIsSampledAlone) {
                                .half_width = std::nullopt});
   const auto steps = steps_by_rank();
   EXPECT_GT(steps[0], 0);
-  EXPECT_THAT(steps, testing::Each(steps[0]));
+  EXPECT_THAT(steps, Each(steps[0]));
   if (world_.rank() != 0) return;
   EXPECT_EQ(data.step_times.front().size(), static_cast<std::size_t>(ranks));
   for (const results::DeviceSeries& series : data.device_series) EXPECT_EQ(series.rank, 0);
@@ -238,7 +231,7 @@ TEST_F(Point, TakesTheMemoryThatThePlanSays) {
     EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
     const auto bytes = static_cast<double>(planned.memory_per_rank->value());
     if (world_.rank() == 0) {
-      EXPECT_THAT(data.memory_of_rank, testing::Contains(bytes));
+      EXPECT_THAT(data.memory_of_rank, Contains(bytes));
       for (const double of_rank : data.memory_of_rank) EXPECT_LE(of_rank, bytes);
     }
     return bytes;
@@ -275,7 +268,7 @@ TEST(Site, HasOneMemoryPoolForRanksThatShareAGpu) {
   std::vector<int> pools;
   for (int rank = 0; rank < world.size(); ++rank) pools.push_back(rank % 2);
   EXPECT_EQ(site.pool_of_rank, pools);
-  EXPECT_THAT(site.memory_free, testing::ElementsAre(units::Bytes{10}, units::Bytes{11}));
+  EXPECT_THAT(site.memory_free, ElementsAre(units::Bytes{10}, units::Bytes{11}));
 }
 
 }  // namespace

@@ -2,16 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
-#include "mesh/mesh.hpp"
 #include "tests/executor/sketch.hpp"
+#include "tests/unit/matchers.hpp"
 
 /// Points of all ranks, and what executors of every kind must play on them.
 namespace isoscale::executor {

@@ -3,12 +3,7 @@
 
 // Bits flipped in replayed steps are all found, and on the right rank; nothing is where none are.
 // ISOSCALE_FLIPS: how many are flipped in all.
-#include <gmock/gmock.h>
 
-#include <cstdlib>
-
-#include "executor/executor.hpp"
-#include "executor/host/host.hpp"
 #include "runner/measure/step_check.hpp"
 #include "tests/mpi/point_runs.hpp"
 
@@ -16,7 +11,6 @@ namespace isoscale::runner {
 namespace {
 
 using measure::SoakResult;
-using testing::ElementsAre;
 
 constexpr units::Seconds hour{3600};
 
@@ -130,7 +124,7 @@ TEST(Soak, NamesTheRankInTheWorld) {
   ASSERT_EQ(result.differing.size(), 1U);
   EXPECT_THAT(result.differing[0].ranks, ElementsAre(0));
   EXPECT_THAT(result.differing[0].sentence,
-              testing::StartsWith("rank " + std::to_string(world.size() - 1) + " "));
+              StartsWith("rank " + std::to_string(world.size() - 1) + " "));
 }
 
 /// A rank's arithmetic goes wrong once, in the first replay, which all others are held against.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // The host executor folds streams, passes failures on, and refuses what it cannot play.
-#include <gmock/gmock.h>
 
 #include <thread>
 
@@ -17,7 +16,6 @@ using program::Exchange;
 using program::Gemm;
 using program::Section;
 using program::Slice;
-using testing::HasSubstr;
 
 TEST(HostStreams, FoldedSpansFollowProgramOrderAndBeginWhenTheirOpsDo) {
   const Layers layers;
@@ -74,7 +72,7 @@ TEST(HostStreams, AreSeenWhereTheyAreInEveryPass) {
     at = *session->whereabouts();  // the first to see both ops may have looked at the rest before
     EXPECT_EQ(at.plays, 4);
     EXPECT_TRUE(at.playing);
-    EXPECT_THAT(at.begun, testing::ElementsAre(last_gemm, reduction, Whereabouts::no_op));
+    EXPECT_THAT(at.begun, ElementsAre(last_gemm, reduction, Whereabouts::no_op));
     gate.barrier();
   } else {
     point.world.duplicate().barrier();
@@ -125,14 +123,14 @@ TEST(Failures, OpsThatTheHostCannotPlayAreRefusedByName) {
   const program::Matrix matrix = Sketch::dense(sketch.buffer(program::DType::bf16, 4), 2);
   sketch.emit(Gemm{.m = 2, .n = 2, .k = 2, .a = matrix, .b = matrix, .d = matrix});
   EXPECT_THAT(message_of([&] { return Point{}.prepare(sketch); }),
-              testing::AllOf(HasSubstr("op 0, gemm"), HasSubstr("bf16"), HasSubstr("--dtype")));
+              AllOf(HasSubstr("op 0, gemm"), HasSubstr("bf16"), HasSubstr("--dtype")));
 }
 
 TEST(Failures, TooLargeAProgramIsRefusedOnAllRanksWithTheNumbers) {
   Sketch sketch;
   std::ignore = sketch.buffer(program::DType::u8, std::uint64_t{1} << 50);
   EXPECT_THAT(message_of([&] { return Point{}.prepare(sketch); }),
-              testing::AllOf(HasSubstr("needs"), HasSubstr("PiB"), HasSubstr("free")));
+              AllOf(HasSubstr("needs"), HasSubstr("PiB"), HasSubstr("free")));
 }
 
 }  // namespace

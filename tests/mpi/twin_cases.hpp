@@ -4,22 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "executor/host/host.hpp"
-#include "mesh/request.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "tests/executor/emulating_executor.hpp"
 #include "tests/support/options.hpp"
+#include "tests/unit/matchers.hpp"
 #include "workloads/registry.hpp"
 
 /// Points to verify: meshes x models x nine choices with two levels each.
@@ -40,7 +29,6 @@ inline std::array<workloads::Model, 3> twin_models() {
 
 /// Bit i of a case says which level factor i has.
 inline constexpr unsigned factor_count = 9;
-inline constexpr unsigned level_sets = 1U << factor_count;
 
 struct TwinCase {
   std::string name;

@@ -2,16 +2,9 @@
 // SPDX-License-Identifier: MIT
 
 // Images in tiles give what the whole image gives on one rank, and what loops over pixels give.
-#include <gmock/gmock.h>
 
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "runner/measure/twin_check.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/mpi/twin_cases.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -3,16 +3,12 @@
 
 // The programs of the memory benchmark, whose bytes are those of its ops, and the sessions of the
 // algorithms benchmark.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/error.hpp"
 #include "matchers.hpp"
 #include "program/check.hpp"
-#include "program/outline.hpp"
 #include "workloads/algorithms/algorithms.hpp"
 #include "workloads/api/collective_algorithms.hpp"
-#include "workloads/api/options.hpp"
 #include "workloads/memory/memory.hpp"
 
 namespace isoscale::workloads::memory {

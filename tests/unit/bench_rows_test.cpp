@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "base/error.hpp"
 #include "matchers.hpp"
 #include "results/records/json_object.hpp"
-#include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/microbench/result_rows.hpp"
 #include "workloads/collectives/collectives.hpp"

@@ -8,7 +8,6 @@
 #include "program/check.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
-#include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/calibrate/calibrate.hpp"
 #include "workloads/collectives/collectives.hpp"

@@ -6,7 +6,6 @@
 
 #include "workloads/infer/infer.hpp"
 #include "program/check.hpp"
-#include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 #include "workloads/infer/replica.hpp"

@@ -12,14 +12,7 @@
 /// Ops of one row, for programs that are written by hand.
 namespace isoscale::program {
 
-inline Matrix row(const Slice& slice) { return {.slice = slice, .row_stride = slice.count}; }
-
-inline Copy copy(const Slice& src, const Slice& dst) {
-  return {.rows = 1,
-          .columns = static_cast<std::uint32_t>(src.count),
-          .src = row(src),
-          .dst = row(dst)};
-}
+inline Copy copy(const Slice& src, const Slice& dst) { return row_copy(src, dst); }
 
 inline Fill fill(const Slice& dst) {
   return {.dst = dst, .shard = {.extents = {1, 1, dst.count}, .local = {0, 0, 1}}};

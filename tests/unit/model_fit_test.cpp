@@ -3,12 +3,8 @@
 
 /// From a run whose machine is known to the step on eight times its ranks.
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/question.hpp"
-#include "analysis/predict/run_machine.hpp"
-#include "analysis/predict/step_estimate.hpp"
 #include "analysis_test.hpp"
 #include "known_machine.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

@@ -5,7 +5,6 @@
 #include "tests/support/scratch_directory.hpp"
 #include "words.hpp"
 #include "workloads/api/toml_files.hpp"
-#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads {
 namespace {

@@ -34,12 +34,7 @@ const std::array table{
     option::list<&Typed::parts>("parts", "a,b", {"a", "b", "c"}, "f"),
     option::parsed<&Typed::text, read_text>("text", "none", "g"),
 };
-const OptionSpec& spec(std::string_view key) {
-  for (const OptionSpec& candidate : table) {
-    if (candidate.key == key) return candidate;
-  }
-  throw std::logic_error("no such option");
-}
+const OptionSpec& spec(std::string_view key) { return find_option(table, key); }
 
 std::string refusal(std::string_view key, std::string_view value) {
   return testing_support::usage_error([&] { validate(spec(key), value); });

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "program/check.hpp"
-#include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 #include "workloads/stack/pipeline.hpp"

@@ -6,7 +6,6 @@
 #include "stack_samples.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/experts.hpp"
-#include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads {
 namespace {
