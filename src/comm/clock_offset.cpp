@@ -68,19 +68,14 @@ constexpr int rounds = 20;  // round trips per kernel (usually per node), before
                             // measurement
 
 /// Collective: returns the number of each rank's clock. Clocks are numbered in the order in which
-/// they first appear by rank; a rank with an empty `identity` has a clock of its own. The result is
-/// the same on all ranks.
+/// they first appear by rank. The result is the same on all ranks.
 std::vector<int> clock_of_rank(const Communicator& communicator, const std::string& identity) {
-  std::vector<int> clocks(static_cast<std::size_t>(communicator.size()));
-  const std::vector<std::string> identities = communicator.gather(identity);
-  std::map<std::string, int> known;
-  int next = 0;
-  for (std::size_t rank = 0; rank < identities.size(); ++rank) {
-    const bool is_nameless = identities[rank].empty();
-    const auto [at, is_new] = known.try_emplace(identities[rank], next);
-    clocks[rank] = is_nameless ? next : at->second;
-    if (is_new || is_nameless) ++next;
+  std::map<std::string, int> number;
+  std::vector<int> clocks;
+  for (const std::string& clock : communicator.gather(identity)) {
+    clocks.push_back(number.try_emplace(clock, static_cast<int>(number.size())).first->second);
   }
+  clocks.resize(static_cast<std::size_t>(communicator.size()));
   communicator.broadcast(std::as_writable_bytes(std::span{clocks}));
   return clocks;
 }
@@ -124,7 +119,8 @@ std::string clock_identity() {
 ClockSync::ClockSync(const Communicator& communicator, std::optional<ClockFault> fault)
     : communicator_(communicator), fault_(fault), since_(now()) {
   const int rank = communicator.rank();
-  const std::string own = fault ? fmt::format("misread by rank {}", rank) : clock_identity();
+  std::string own = fault ? std::string{} : clock_identity();
+  if (own.empty()) own = fmt::format("clock of rank {}", rank);
   const std::vector<int> clocks = clock_of_rank(communicator, own);
   int seen = 0;  // highest number of a clock so far; rank 0's clock has number 0
   for (std::size_t other = 0; other < clocks.size(); ++other) {

@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <cstring>
-#include <exception>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -45,8 +44,10 @@ std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Co
 
 constexpr int gather_tag = 1;
 
-void send(MPI_Comm communicator, std::span<const std::byte> part, int to) {
-  for (const auto block : blocks(part)) {
+void send(MPI_Comm communicator, std::span<const std::byte> data, int to) {
+  const std::uint64_t size = data.size();
+  check(MPI_Send(&size, 1, MPI_UINT64_T, to, gather_tag, communicator));
+  for (const auto block : blocks(data)) {
     // The send is synchronous: at most one block per rank is under way, so the receiver's memory
     // stays bounded.
     check(MPI_Ssend(block.data(), static_cast<int>(block.size()), MPI_BYTE, to, gather_tag,
@@ -54,11 +55,18 @@ void send(MPI_Comm communicator, std::span<const std::byte> part, int to) {
   }
 }
 
-void receive(MPI_Comm communicator, std::span<std::byte> part, int source) {
-  for (const auto block : blocks(part)) {
-    check(MPI_Recv(block.data(), static_cast<int>(block.size()), MPI_BYTE, source, gather_tag,
+/// Returns what send() of another rank has sent; `Data` is a sequence of bytes.
+template <class Data>
+Data receive(MPI_Comm communicator, int from) {
+  std::uint64_t size = 0;
+  check(MPI_Recv(&size, 1, MPI_UINT64_T, from, gather_tag, communicator, MPI_STATUS_IGNORE));
+  Data data;
+  data.resize(size);
+  for (const auto block : blocks(std::as_writable_bytes(std::span{data}))) {
+    check(MPI_Recv(block.data(), static_cast<int>(block.size()), MPI_BYTE, from, gather_tag,
                    communicator, MPI_STATUS_IGNORE));
   }
+  return data;
 }
 
 /// Returns a text with its size before it, so that several texts can follow each other.
@@ -78,20 +86,6 @@ std::vector<std::string> texts_of(std::string_view records) {
     records.remove_prefix(sizeof size + size);
   }
   return texts;
-}
-
-void send_all(MPI_Comm communicator, std::string_view data, int to) {
-  const std::uint64_t size = data.size();
-  check(MPI_Send(&size, 1, MPI_UINT64_T, to, gather_tag, communicator));
-  send(communicator, std::as_bytes(std::span{data}), to);
-}
-
-std::string receive_all(MPI_Comm communicator, int from) {
-  std::uint64_t size = 0;
-  check(MPI_Recv(&size, 1, MPI_UINT64_T, from, gather_tag, communicator, MPI_STATUS_IGNORE));
-  std::string data(size, '\0');
-  receive(communicator, std::as_writable_bytes(std::span{data}), from);
-  return data;
 }
 
 /// True if the reason begins with a rank, as the reason of an earlier vote does.
@@ -213,19 +207,14 @@ void Communicator::all_gather(std::span<const std::byte> mine, void* all) const 
 
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> part) const {
   const Calling calling{calls_.get()};
-  const auto mine = static_cast<std::uint64_t>(part.size());
-  std::vector<std::uint64_t> sizes(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
-  check(MPI_Gather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, 0, get()));
   if (rank_ != 0) {
     send(get(), part, 0);
     return {};
   }
   std::vector<std::vector<std::byte>> parts;
-  parts.reserve(sizes.size());
   parts.emplace_back(part.begin(), part.end());
-  for (int source = 1; source < size_; ++source) {
-    parts.emplace_back(sizes[static_cast<std::size_t>(source)]);
-    receive(get(), parts.back(), source);
+  for (int from = 1; from < size_; ++from) {
+    parts.push_back(receive<std::vector<std::byte>>(get(), from));
   }
   return parts;
 }
@@ -239,10 +228,10 @@ std::string Communicator::gather_records(std::string_view text) const {
   std::string held = record_of(text);
   for (int distance = 1; distance < size_; distance *= 2) {
     if (rank_ % (2 * distance) != 0) {
-      send_all(get(), held, rank_ - distance);
+      send(get(), std::as_bytes(std::span{held}), rank_ - distance);
       return {};
     }
-    if (rank_ + distance < size_) held += receive_all(get(), rank_ + distance);
+    if (rank_ + distance < size_) held += receive<std::string>(get(), rank_ + distance);
   }
   return held;
 }

@@ -3,16 +3,13 @@
 #include "comm/communicator.hpp"
 
 #include <fmt/format.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <exception>
 #include <new>
 #include <sstream>
-#include <string_view>
 
 #include "base/log.hpp"
 #include "machine/kernel_files.hpp"

@@ -18,13 +18,6 @@ constexpr std::array<std::string_view, axis_count> axis_names{"tp", "cp", "ep", 
 /// The order in which the axes of a mesh are written: dp first, as usual, as in "dp+tp".
 constexpr std::array written_order{Axis::dp, Axis::tp, Axis::pp, Axis::cp, Axis::ep};
 
-void require_rank(const Shape& shape, int rank) {
-  if (rank < 0 || rank >= shape.size()) {
-    throw std::invalid_argument(fmt::format("rank {} is not on the mesh {} of {} ranks", rank,
-                                            to_string(shape), shape.size()));
-  }
-}
-
 /// Reads the coordinates along `axes` as the digits of one number, with the fastest axis as the
 /// lowest digit, and returns this number.
 int number_along(const Shape& shape, const Coordinates& at, AxisSet axes) {
@@ -86,9 +79,7 @@ std::string to_string(AxisSet axes) {
   if (axes.empty()) return "self";
   std::string text;
   for (const Axis axis : written_order) {
-    if (!axes.contains(axis)) continue;
-    if (!text.empty()) text += '+';
-    text += name(axis);
+    if (axes.contains(axis)) text += fmt::format("{}{}", text.empty() ? "" : "+", name(axis));
   }
   return text;
 }
@@ -103,16 +94,16 @@ std::string to_string(const Shape& shape) {
 }
 
 int stride(const Shape& shape, Axis axis) {
-  int result = 1;
-  for (const Axis faster : all_axes) {
-    if (faster == axis) break;
-    result *= shape[faster];
-  }
-  return result;
+  Coordinates at;
+  at[axis] = 1;
+  return number_along(shape, at, every_axis);
 }
 
 Coordinates coordinates(const Shape& shape, int rank) {
-  require_rank(shape, rank);
+  if (rank < 0 || rank >= shape.size()) {
+    throw std::invalid_argument(fmt::format("rank {} is not on the mesh {} of {} ranks", rank,
+                                            to_string(shape), shape.size()));
+  }
   Coordinates at;
   for (const Axis axis : all_axes) {
     at[axis] = rank % shape[axis];

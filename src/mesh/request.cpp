@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::mesh {
@@ -96,17 +95,6 @@ std::optional<Shape> nearest_mesh(const Request& request, int ranks,
   return best;
 }
 
-[[noreturn]] void refuse(const std::string& why, const Request& request, int ranks,
-                         std::span<const Constraint> limits, const Allowed& allowed) {
-  const std::optional<Shape> nearest = nearest_mesh(request, ranks, limits, allowed);
-  const std::string advice =
-      nearest ? fmt::format("the nearest mesh that works on {} is {}", base::counted(ranks, "rank"),
-                            to_text(*nearest))
-              : fmt::format("no mesh of {} works here: use another number of ranks",
-                            base::counted(ranks, "rank"));
-  throw MeshError(why, advice, nearest);
-}
-
 }  // namespace
 
 Request parse_request(std::string_view text) {
@@ -134,17 +122,23 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
   if (ranks < 1) {
     throw base::usage_error("a mesh of {} ranks: give at least 1 rank", ranks);
   }
+  const std::string all = base::counted(ranks, "rank");
+  const auto refuse = [&](const std::string& why) {
+    const std::optional<Shape> nearest = nearest_mesh(request, ranks, limits, allowed);
+    const std::string advice =
+        nearest ? fmt::format("the nearest mesh that works on {} is {}", all, to_text(*nearest))
+                : fmt::format("no mesh of {} works here: use another number of ranks", all);
+    throw MeshError(why, advice, nearest);
+  };
   // A double cannot overflow here, and it is exact for every product that fits into an int.
   double named = 1;
   for (const auto& [axis, value] : request) named *= value;
   const bool dp_is_free = !request.contains(Axis::dp);
   if (dp_is_free ? std::fmod(ranks, named) != 0 : named != ranks) {
-    const std::string why =
-        dp_is_free ? fmt::format("mesh {}: {} cannot be divided by {:.0f}", to_text(request),
-                                 base::counted(ranks, "rank"), named)
-                   : fmt::format("mesh {}: the axes multiply to {:.0f}, but the launch has {}",
-                                 to_text(request), named, base::counted(ranks, "rank"));
-    refuse(why, request, ranks, limits, allowed);
+    refuse(dp_is_free ? fmt::format("mesh {}: {} cannot be divided by {:.0f}", to_text(request),
+                                    all, named)
+                      : fmt::format("mesh {}: the axes multiply to {:.0f}, but the launch has {}",
+                                    to_text(request), named, all));
   }
   Shape shape;
   for (const auto& [axis, value] : request) shape[axis] = value;
@@ -152,11 +146,10 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
   for (const Axis axis : all_axes) {
     if (shape[axis] == 1 || allowed.axes.contains(axis)) continue;
     refuse(fmt::format("mesh {}: there is no axis {} here to put {} on", to_string(shape),
-                       name(axis), base::counted(ranks, "rank")),
-           request, ranks, limits, allowed);
+                       name(axis), all));
   }
   if (const auto broken = violation(shape, limits)) {
-    refuse(fmt::format("mesh {}: {}", to_string(shape), *broken), request, ranks, limits, allowed);
+    refuse(fmt::format("mesh {}: {}", to_string(shape), *broken));
   }
   return shape;
 }
