@@ -51,10 +51,9 @@ bool uses_symmetric(const program::ProgramSet& set) {
 }
 
 void require_transports(const program::ProgramSet& set, const Description& device) {
-  if (!uses_symmetric(set)) return;
-  if (!device.symmetric_problem.empty()) throw Unsupported(device.symmetric_problem);
   for (const program::RankProgram& program : set.programs) {
     for_each_symmetric_slice(program, [&](const program::Slice& slice) {
+      if (!device.symmetric_problem.empty()) throw Unsupported(device.symmetric_problem);
       if (slice.buffer == program::no_buffer) return;
       const program::Space space = program.buffers.at(slice.buffer).space;
       if (space == program::Space::symmetric) return;

@@ -109,10 +109,6 @@ std::byte* Resolver::address(const program::Slice& slice, std::size_t bytes) con
       fmt::format("{} bytes for a slice of {} elements, {} bytes", bytes, slice.count, expected));
 }
 
-std::byte* Resolver::address_or_null(const program::Slice& slice) const {
-  return slice.buffer == program::no_buffer ? nullptr : address(slice);
-}
-
 program::DType Resolver::dtype(const program::Slice& slice) const { return buffer(slice).dtype; }
 
 program::Space Resolver::space(const program::Slice& slice) const { return buffer(slice).space; }
@@ -139,12 +135,15 @@ StridedCopy merged(StridedCopy copy) {
 }
 
 CollectiveData resolve(const Resolver& resolver, const program::Collective& op) {
+  const auto address_or_null = [&](const program::Slice& slice) {
+    return slice.buffer == program::no_buffer ? nullptr : resolver.address(slice);
+  };
   CollectiveData data{
       .members = static_cast<std::uint64_t>(mesh::group_size(resolver.mesh(), op.axes)),
       .me =
           static_cast<std::uint64_t>(mesh::group_index(resolver.mesh(), resolver.rank(), op.axes)),
-      .send = resolver.address_or_null(op.send),
-      .receive = resolver.address_or_null(op.receive)};
+      .send = address_or_null(op.send),
+      .receive = address_or_null(op.receive)};
   if (op.kind == CollectiveKind::barrier) return data;
   if (data.send == nullptr && data.receive == nullptr) {
     throw base::Error("a collective without data");

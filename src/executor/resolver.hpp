@@ -29,8 +29,6 @@ class Resolver {
   [[nodiscard]] std::byte* address(const program::Slice& slice) const;
   /// Returns the address of a slice. Throws base::Error if the size of the slice is not `bytes`.
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
-  /// Returns the address of a slice; null for a slice without a buffer.
-  [[nodiscard]] std::byte* address_or_null(const program::Slice& slice) const;
 
   [[nodiscard]] program::DType dtype(const program::Slice& slice) const;
   [[nodiscard]] program::Space space(const program::Slice& slice) const;

@@ -2,30 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "tests/executor/emulating_executor.hpp"
 
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <cstring>
-#include <deque>
-#include <functional>
-#include <set>
-#include <span>
 #include <stdexcept>
-#include <utility>
-#include <variant>
-#include <vector>
 
-#include "base/error.hpp"
-#include "executor/host/communication.hpp"
-#include "executor/host/host.hpp"
 #include "executor/host/player.hpp"
-#include "executor/host/prepare.hpp"
 #include "executor/host/resources.hpp"
 #include "executor/op_requirements.hpp"
-#include "executor/point_requirements.hpp"
-#include "program/operands.hpp"
 #include "tests/executor/narrow_ops.hpp"
-#include "tests/support/gpu_rounding.hpp"
 
 namespace isoscale::executor {
 namespace {
@@ -33,7 +15,6 @@ namespace {
 using program::DType;
 using program::Gemm;
 using program::Slice;
-using Work = std::function<void()>;
 
 /// Returns a program whose narrow floats are f32: GEMMs are laid out by it.
 program::RankProgram widened(program::RankProgram program) {
@@ -59,24 +40,21 @@ class EmulatingSession final : public Session {
       const host::Mapping& memory = staging_[stream].get();
       options.staging[stream] = {memory.address, memory.bytes};
     }
-    player_.stopped = &never_;
     facts_.folded = true;
     facts_.folded_reason = "asked for";
     for (const program::Program* section : stored_program_.sections()) prepare(*section, options);
   }
 
   PlayTime play(const Play& what) override {
-    const std::vector<Work>& ops = sections_.at(static_cast<std::size_t>(what.section));
+    const host::PreparedSection& section = sections_.at(static_cast<std::size_t>(what.section));
     const bool is_traced = what.trace == Trace::on;
-    if (is_traced) spans_.resize(ops.size());
-    player_.patience = units::to_nanoseconds(what.timeout);
+    if (is_traced) spans_.resize(section.op_count);
+    player_.set_patience(units::to_nanoseconds(what.timeout));
     const units::Nanoseconds begin = comm::now();
     for (std::uint32_t pass = 0; pass < (is_traced ? 1 : what.times); ++pass) {
-      for (std::uint32_t i = 0; i < ops.size(); ++i) {
-        const units::Nanoseconds start = comm::now();
-        ops[i]();
-        if (is_traced) spans_[i] = {.op = i, .start = start, .end = comm::now()};
-      }
+      player_.begin(section, is_traced ? host::Spans{spans_} : host::Spans{});
+      player_.play_lane(0);
+      player_.end();
     }
     return {.begin = begin, .end = comm::now()};
   }
@@ -114,18 +92,14 @@ class EmulatingSession final : public Session {
       if (is_emulated(op.payload)) op.payload = program::Exchange{};
     }
     host::PreparedSection& prepared =
-        pieces_.emplace_back(host::prepare(stored_, moving, communicators_, options));
+        sections_.emplace_back(host::prepare(stored_, moving, communicators_, options));
     advanced_.clear();
-    std::vector<Work>& works = sections_.emplace_back();
-    for (std::uint32_t i = 0; i < section.ops.size(); ++i) {
-      const program::Op& op = section.ops[i];
-      if (is_emulated(op.payload)) {
-        works.push_back(naming(op, i, [&] {
-          return std::visit([this](const auto& payload) { return emulated(payload); }, op.payload);
-        }));
-      } else {
-        works.push_back([this, &call = prepared.lanes.front()[i].call] { call(player_); });
-      }
+    for (host::PreparedOp& ready : prepared.lanes.front()) {
+      const program::Op& op = section.ops[ready.index];
+      if (!is_emulated(op.payload)) continue;
+      ready.call = naming(op, ready.index, [&] {
+        return std::visit([this](const auto& payload) { return emulated(payload); }, op.payload);
+      });
     }
   }
 
@@ -135,19 +109,19 @@ class EmulatingSession final : public Session {
   }
 
   template <class Op>
-  Work emulated(const Op& op) const {
+  host::Call emulated(const Op& op) const {
     if constexpr (requires(const Arguments<Op>& call) { host::run(call); }) {
-      return [call = arguments(op)] { play_op(call); };
+      return [call = arguments(op)](host::Player&) { play_op(call); };
     } else {
       throw std::logic_error("the host executor plays this op");
     }
   }
 
-  Work emulated(const Gemm& op) {
+  host::Call emulated(const Gemm& op) const {
     Gemm plain = op;
     plain.mode = program::ComputeMode::native;
     plain.descale_a = plain.descale_b = program::no_buffer;
-    return [this, at = arguments(op), layout = host::gemm_call(wide_, plain)] {
+    return [at = arguments(op), layout = host::gemm_call(wide_, plain)](host::Player& player) {
       Arguments<Gemm> wide = at;
       const Widened widened{wide};
       host::GemmCall call = layout;
@@ -165,9 +139,9 @@ class EmulatingSession final : public Session {
       }
       for (const auto scale : {&Gemm::descale_a, &Gemm::descale_b}) {
         const std::byte* const value = at[scale].data;
-        if (value != nullptr) call.alpha *= double{*reinterpret_cast<const float*>(value)};
+        if (value != nullptr) call.op.alpha *= double{*reinterpret_cast<const float*>(value)};
       }
-      call(player_);
+      call(player);
       widened.store();
     };
   }
@@ -182,12 +156,12 @@ class EmulatingSession final : public Session {
   }
 
   /// In each section, only the first update that uses the same powers advances them.
-  Work emulated(const program::Update& op) {
+  host::Call emulated(const program::Update& op) {
     Arguments<program::Update> call = arguments(op);
     const bool advances = op.optimizer == program::Optimizer::adam &&
                           advanced_.insert(call[&program::Update::powers].data).second;
     call.powers = advances ? Powers::advance : Powers::keep;
-    return [call] { play_op(call); };
+    return [call](host::Player&) { play_op(call); };
   }
 
   program::RankProgram stored_program_;
@@ -196,12 +170,10 @@ class EmulatingSession final : public Session {
   ArenaPointers addresses_{};
   std::array<host::Storage, program::max_streams> staging_;
   Resolver stored_, wide_;  ///< the second gives layouts only
-  std::deque<host::PreparedSection> pieces_;
-  std::vector<std::vector<Work>> sections_;  ///< one work per op
-  std::set<const std::byte*> advanced_;      ///< powers that the section advances
+  std::vector<host::PreparedSection> sections_;
+  std::set<const std::byte*> advanced_;  ///< powers that the section advances
   std::vector<timeline::Span> spans_;
-  host::Player player_;
-  std::atomic<bool> never_{false};
+  host::StreamThreads player_{1, host::Waiting::blocking};
   SessionFacts facts_;
 };
 

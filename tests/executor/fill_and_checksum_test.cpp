@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Fills and checksums against their formulas, of every type and layout.
-#include "program/fill_and_checksum.hpp"
 
 #include <gmock/gmock.h>
 

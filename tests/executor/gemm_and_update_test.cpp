@@ -149,11 +149,8 @@ TEST_P(Gemms, DistinctAddendOfEveryLayout) {
   }
 }
 
-TEST_P(Gemms, OneMatrixForTheWholeBatch) {
+TEST_P(Gemms, VectorsLargerOnesAndOneMatrixForTheWholeBatch) {
   test_both({.m = 4, .n = 9, .k = 6, .batch = 5, .shared_b = true});
-}
-
-TEST_P(Gemms, VectorsAndLargerOnes) {
   test_both({.m = 1, .n = 33, .k = 65});
   test_both({.m = 33, .n = 1, .k = 65});
   test_both({.m = 1, .n = 1, .k = 129});

@@ -1,12 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "base/error.hpp"
-#include "executor/host/communication.hpp"
-#include "executor/host/host.hpp"
 #include "executor/host/prepare.hpp"
 #include "executor/host/resources.hpp"
-#include "executor/resolver.hpp"
 #include "matchers.hpp"
 #include "tests/executor/sketch.hpp"
 

@@ -157,12 +157,8 @@ TEST_F(SlowedOps, ADelayedGemmTakesItsFlopOverTheRateTimesTheFactorOfASlowRank) 
 /// D after a GEMM of two 3 x 4 matrices, with rows of D 5 apart, is replaced by a delay; 7 before.
 std::vector<float> delayed_product(double beta, bool c_is_d) {
   std::vector<float> d(40, 7);
-  executor::host::GemmCall gemm{.m = 3,
-                                .n = 4,
-                                .row_stride_d = 5,
-                                .batch = 2,
-                                .batch_stride_d = 20,
-                                .beta = beta,
+  const program::Matrix matrix{.row_stride = 5, .batch_stride = 20};
+  executor::host::GemmCall gemm{.op = {.m = 3, .n = 4, .batch = 2, .beta = beta, .d = matrix},
                                 .d = reinterpret_cast<std::byte*>(d.data()),
                                 .c_to_d = {}};
   if (!c_is_d) gemm.c_to_d.emplace();

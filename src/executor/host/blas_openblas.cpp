@@ -3,8 +3,6 @@
 #include <cblas.h>
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "executor/host/resources.hpp"
 
 namespace isoscale::executor::host {

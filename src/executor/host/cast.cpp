@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 
 #include "base/error.hpp"
 #include "executor/host/compute_ops.hpp"

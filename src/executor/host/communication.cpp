@@ -4,12 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <iterator>
 
-#include "base/error.hpp"
-#include "executor/executor.hpp"
 #include "executor/host/compute_ops.hpp"
 #include "executor/host/player.hpp"
 #include "program/low_precision.hpp"
@@ -163,12 +160,6 @@ Communicators::Communicators(const CommunicationNeeds& needs, const mesh::Shape&
     exchanges_.emplace(axis, split(point, mesh, axis));
   }
 }
-
-MPI_Comm Communicators::collective(mesh::AxisSet axes, program::StreamId stream) const {
-  return collectives_.at({axes, stream}).get();
-}
-
-MPI_Comm Communicators::exchange(mesh::Axis axis) const { return exchanges_.at(axis).get(); }
 
 int Communicators::tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_t sequence) const {
   const std::set<std::int32_t>& offsets = offsets_.at(axis);

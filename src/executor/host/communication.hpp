@@ -31,8 +31,10 @@ class Communicators {
   Communicators(const CommunicationNeeds& needs, const mesh::Shape& mesh,
                 const comm::Communicator& point);
 
-  [[nodiscard]] MPI_Comm collective(mesh::AxisSet axes, program::StreamId stream) const;
-  [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const;
+  [[nodiscard]] MPI_Comm collective(mesh::AxisSet axes, program::StreamId stream) const {
+    return collectives_.at({axes, stream}).get();
+  }
+  [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const { return exchanges_.at(axis).get(); }
 
   /// Returns the MPI tag of a message. A link carries the messages from a rank to the one that is
   /// `sender_offset` further along `axis`; `sequence` counts the messages of a link within a play.

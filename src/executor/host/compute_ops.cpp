@@ -49,13 +49,6 @@ int blas_stride(const program::Matrix& matrix, std::uint64_t rows, std::uint64_t
   return static_cast<int>(stride);
 }
 
-int blas_extent(std::uint32_t extent) {
-  if (extent > static_cast<std::uint32_t>(std::numeric_limits<int>::max())) {
-    throw base::Error(fmt::format("a matrix extent of {} is more than BLAS can take", extent));
-  }
-  return static_cast<int>(extent);
-}
-
 bool same_layout(const program::Matrix& a, const program::Matrix& b, const program::Gemm& op) {
   return (op.m <= 1 || a.row_stride == b.row_stride) &&
          (op.batch <= 1 || a.batch_stride == b.batch_stride);
@@ -207,37 +200,30 @@ void sgd(const Arguments<Update>& call, Target<State, Weight> target) {
   }
 }
 
-struct BiasCorrection {
-  double first, second;  ///< for Adam's two averages at step t: 1 - beta1^t, 1 - beta2^t
-};
-
+/// Returns the corrections of Adam's two averages at step t: 1 - beta1^t and 1 - beta2^t.
 template <class T>
-BiasCorrection advance(const Arguments<Update>& call) {
+std::pair<double, double> corrections(const Arguments<Update>& call) {
   auto* powers = as<T>(call[&Update::powers]);
   if (call.powers == Powers::advance) {
     powers[0] = static_cast<T>(static_cast<double>(powers[0]) * call.op.beta1);
     powers[1] = static_cast<T>(static_cast<double>(powers[1]) * call.op.beta2);
   }
-  return {.first = 1 - static_cast<double>(powers[0]),
-          .second = 1 - static_cast<double>(powers[1])};
+  return {1 - static_cast<double>(powers[0]), 1 - static_cast<double>(powers[1])};
 }
 
 template <class State, class Gradient, class Weight>
 void adam(const Arguments<Update>& call, Target<State, Weight> target) {
-  const BiasCorrection correction =
-      call[&Update::powers].type == DType::f32 ? advance<float>(call) : advance<double>(call);
+  const auto [first, second] = call[&Update::powers].type == DType::f32 ? corrections<float>(call)
+                                                                        : corrections<double>(call);
   const auto* __restrict__ gradient = as<const Gradient>(call[&Update::gradient]);
   auto* __restrict__ moment1 = as<State>(call[&Update::moment1]);
   auto* __restrict__ moment2 = as<State>(call[&Update::moment2]);
-  const auto scale = static_cast<State>(call.op.gradient_scale);
-  const auto rate = static_cast<State>(call.op.rate);
-  const auto beta1 = static_cast<State>(call.op.beta1);
-  const auto beta2 = static_cast<State>(call.op.beta2);
-  const auto fresh1 = static_cast<State>(1 - call.op.beta1);
-  const auto fresh2 = static_cast<State>(1 - call.op.beta2);
-  const auto epsilon = static_cast<State>(call.op.epsilon);
-  const auto correction1 = static_cast<State>(correction.first);
-  const auto correction2 = static_cast<State>(correction.second);
+  const Update& op = call.op;
+  const auto scale = static_cast<State>(op.gradient_scale), rate = static_cast<State>(op.rate);
+  const auto beta1 = static_cast<State>(op.beta1), beta2 = static_cast<State>(op.beta2);
+  const auto fresh1 = static_cast<State>(1 - op.beta1), fresh2 = static_cast<State>(1 - op.beta2);
+  const auto epsilon = static_cast<State>(op.epsilon);
+  const auto correction1 = static_cast<State>(first), correction2 = static_cast<State>(second);
   for (std::size_t i = 0; i < call.op.weight.count; ++i) {
     const State g = static_cast<State>(gradient[i]) * scale;
     const State m = beta1 * moment1[i] + fresh1 * g;
@@ -355,24 +341,18 @@ GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op) {
     if (operand.type == resolver.dtype(op.d.slice)) return;
     throw base::Error(fmt::format("{} and D of a GEMM differ in type", operand.name));
   });
+  for (const std::uint32_t extent : {op.m, op.n, op.k}) {
+    if (extent <= static_cast<std::uint32_t>(std::numeric_limits<int>::max())) continue;
+    throw base::Error(fmt::format("a matrix extent of {} is more than BLAS can take", extent));
+  }
   using program::Gemm;
   const bool a_flips = op.transpose_a == program::Transpose::yes;
   const bool b_flips = op.transpose_b == program::Transpose::yes;
   GemmCall call{.type = at[&Gemm::d].type,
-                .transpose_a = op.transpose_a,
-                .transpose_b = op.transpose_b,
-                .m = blas_extent(op.m),
-                .n = blas_extent(op.n),
-                .k = blas_extent(op.k),
+                .op = op,
                 .row_stride_a = blas_stride(op.a, a_flips ? op.k : op.m, a_flips ? op.m : op.k),
                 .row_stride_b = blas_stride(op.b, b_flips ? op.n : op.k, b_flips ? op.k : op.n),
                 .row_stride_d = blas_stride(op.d, op.m, op.n),
-                .batch = op.batch,
-                .batch_stride_a = op.a.batch_stride,
-                .batch_stride_b = op.b.batch_stride,
-                .batch_stride_d = op.d.batch_stride,
-                .alpha = op.alpha,
-                .beta = op.beta,
                 .a = at[&Gemm::a].data,
                 .b = at[&Gemm::b].data,
                 .d = at[&Gemm::d].data,
@@ -389,23 +369,25 @@ GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op) {
 void GemmCall::operator()(Player& /*player*/) const {
   if (c_to_d) run(*c_to_d);
   const std::size_t size = program::element_size(type);
+  const CBLAS_TRANSPOSE how_a = blas(op.transpose_a), how_b = blas(op.transpose_b);
+  const auto m = static_cast<int>(op.m), n = static_cast<int>(op.n), k = static_cast<int>(op.k);
   const std::byte *from_a = a, *from_b = b;
   std::byte* to = d;
-  for (std::uint32_t i = 0; i < batch; ++i) {
+  for (std::uint32_t i = 0; i < op.batch; ++i) {
     if (type == DType::f32) {
-      cblas_sgemm(CblasRowMajor, blas(transpose_a), blas(transpose_b), m, n, k,
-                  static_cast<float>(alpha), reinterpret_cast<const float*>(from_a), row_stride_a,
-                  reinterpret_cast<const float*>(from_b), row_stride_b, static_cast<float>(beta),
+      cblas_sgemm(CblasRowMajor, how_a, how_b, m, n, k, static_cast<float>(op.alpha),
+                  reinterpret_cast<const float*>(from_a), row_stride_a,
+                  reinterpret_cast<const float*>(from_b), row_stride_b, static_cast<float>(op.beta),
                   reinterpret_cast<float*>(to), row_stride_d);
     } else {
-      cblas_dgemm(CblasRowMajor, blas(transpose_a), blas(transpose_b), m, n, k, alpha,
+      cblas_dgemm(CblasRowMajor, how_a, how_b, m, n, k, op.alpha,
                   reinterpret_cast<const double*>(from_a), row_stride_a,
-                  reinterpret_cast<const double*>(from_b), row_stride_b, beta,
+                  reinterpret_cast<const double*>(from_b), row_stride_b, op.beta,
                   reinterpret_cast<double*>(to), row_stride_d);
     }
-    from_a += batch_stride_a * size;
-    from_b += batch_stride_b * size;
-    to += batch_stride_d * size;
+    from_a += op.a.batch_stride * size;
+    from_b += op.b.batch_stride * size;
+    to += op.d.batch_stride * size;
   }
 }
 
@@ -449,18 +431,6 @@ void run(const Arguments<Checksum>& call) {
   const Sum sum =
       with_word(call[&Checksum::src].type, [&]<class Word>(Word) { return sum_of<Word>(call); });
   std::memcpy(call[&Checksum::sum].data, &sum, sizeof sum);
-}
-
-void clear_product(const GemmCall& call) {
-  const std::size_t size = program::element_size(call.type);
-  for (std::size_t b = 0; b < call.batch; ++b) {
-    for (int row = 0; row < call.m; ++row) {
-      const std::size_t first =
-          b * call.batch_stride_d +
-          static_cast<std::size_t>(row) * static_cast<std::size_t>(call.row_stride_d);
-      std::memset(call.d + first * size, 0, static_cast<std::size_t>(call.n) * size);
-    }
-  }
 }
 
 }  // namespace isoscale::executor::host

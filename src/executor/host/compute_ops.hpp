@@ -23,15 +23,11 @@ void require_computed(program::OpKind kind, const TypedOperand& operand);
 
 struct Player;
 
-/// A matrix multiplication by BLAS, ready to play. Strides are in elements.
+/// A matrix multiplication by BLAS, ready to play.
 struct GemmCall {
-  program::DType type = program::DType::f32;  ///< f32 or f64
-  program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
-  int m = 0, n = 0, k = 0;
-  int row_stride_a = 0, row_stride_b = 0, row_stride_d = 0;
-  std::uint32_t batch = 1;
-  std::uint64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_d = 0;
-  double alpha = 1, beta = 0;
+  program::DType type = program::DType::f32;                 ///< f32 or f64
+  program::Gemm op{};                                        ///< with extents that BLAS can take
+  int row_stride_a = 0, row_stride_b = 0, row_stride_d = 0;  ///< as BLAS takes them, in elements
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* d = nullptr;
   std::optional<StridedCopy> c_to_d;  ///< copies C to D first, since BLAS adds the product to D;
@@ -41,9 +37,6 @@ struct GemmCall {
 };
 /// Throws base::Error if the host cannot do the multiplication.
 [[nodiscard]] GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op);
-/// Sets D to 0. An injected delay replaces a GEMM by this function, so that later ops do not read
-/// old content of D, which may be NaN. A GEMM that adds to the values in D is left out instead.
-void clear_product(const GemmCall& call);
 
 /// Copies elements of any type.
 void run(const StridedCopy& call);

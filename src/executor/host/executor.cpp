@@ -2,28 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <cstddef>
 #include <cstring>
-#include <memory>
 #include <numeric>
-#include <optional>
-#include <set>
-#include <span>
-#include <utility>
-#include <vector>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "executor/executor.hpp"
-#include "executor/host/communication.hpp"
-#include "executor/host/host.hpp"
 #include "executor/host/player.hpp"
-#include "executor/host/prepare.hpp"
 #include "executor/host/resources.hpp"
-#include "executor/point_requirements.hpp"
 #include "machine/kernel_files.hpp"
 #include "units/text.hpp"
 
@@ -137,14 +122,6 @@ std::size_t stream_count(const program::RankProgram& program) {
   return used.size();
 }
 
-units::Bytes storage_need(const program::RankProgram& program,
-                          std::span<const units::Bytes> staging) {
-  const auto& arenas = program.arena_bytes;
-  return std::accumulate(
-      staging.begin(), staging.end(),
-      units::Bytes{std::accumulate(arenas.begin(), arenas.end(), std::uint64_t{0})});
-}
-
 /// Collective over `point`. If the ranks of a node together need more memory than is free on the
 /// node, all ranks of this node throw base::Error. If the free memory is not known, no rank throws.
 /// The function must be called before memory is allocated.
@@ -179,8 +156,7 @@ class HostExecutor final : public Executor {
         blas_threads_ == 0 ? "unknown number of threads" : base::counted(blas_threads_, "thread"));
     const std::string warning = blas_warning();
     if (!warning.empty()) description_.facts_text["blas_warning"] = warning;
-    using program::Precision;
-    description_.precisions = {Precision::f64, Precision::f32};
+    description_.precisions = {program::Precision::f64, program::Precision::f32};
     description_.memory_free = machine::memory_available(machine::read_file);
     description_.cores = cores_of_this_rank(options.ranks_on_node);
     description_.symmetric_problem =
@@ -205,7 +181,8 @@ class HostExecutor final : public Executor {
     const bool folds = streams <= 1 || !reason.empty();
     const Waiting waiting = waiting_of_all(folds ? 1 : streams, options.faults, point);
     const auto staging = staging_bytes(program, set.mesh, options_.elements_per_call);
-    const units::Bytes need = storage_need(program, staging);
+    units::Bytes need = std::accumulate(staging.begin(), staging.end(), units::Bytes{0});
+    for (const std::uint64_t bytes : program.arena_bytes) need += units::Bytes{bytes};
     require_memory(need, point);
 
     SessionParts parts{

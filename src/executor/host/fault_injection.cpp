@@ -6,21 +6,25 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <thread>
-#include <utility>
 
-#include "base/error.hpp"
 #include "comm/communicator.hpp"
 #include "program/fill_and_checksum.hpp"
 
 namespace isoscale::executor::host {
 namespace {
 
-units::Nanoseconds time_of(const program::Gemm& op, double rate) {
-  const double flop = 2.0 * op.m * op.n * op.k * op.batch;
-  return units::to_nanoseconds(units::Seconds{flop / rate});
+/// Sets the product of a GEMM to 0.
+void clear_product(const GemmCall& call) {
+  const std::size_t size = program::element_size(call.type);
+  for (std::size_t b = 0; b < call.op.batch; ++b) {
+    for (std::size_t row = 0; row < call.op.m; ++row) {
+      const std::size_t first = b * call.op.d.batch_stride + row * call.op.d.row_stride;
+      std::memset(call.d + first * size, 0, call.op.n * size);
+    }
+  }
 }
 
 }  // namespace
@@ -77,8 +81,9 @@ std::optional<Slowing> OpSlower::slowing_of(const program::Op& op, std::uint32_t
                   .jitter = faults_.jitter,
                   .origin = program::fill_origin(program::fill_origin(faults_.seed) + index)};
   if (gemm != nullptr && faults_.gemm_rate != 0) {
+    const double flop = 2.0 * gemm->m * gemm->n * gemm->k * gemm->batch;
     slowing.kind = SlowedKind::delay;
-    slowing.time = time_of(*gemm, faults_.gemm_rate);
+    slowing.time = units::to_nanoseconds(units::Seconds{flop / faults_.gemm_rate});
     return slowing;
   }
   if (!program::computes(kind) || (factor == 1 && faults_.jitter == 0)) return std::nullopt;
@@ -95,7 +100,7 @@ Call slowed(Call call, Slowing slowing) {
 }
 
 Call without_product(const GemmCall& gemm) {
-  if (gemm.beta != 0 && !gemm.c_to_d) return [](Player& /*player*/) {};
+  if (gemm.op.beta != 0 && !gemm.c_to_d) return [](Player& /*player*/) {};
   return [gemm](Player& /*player*/) { clear_product(gemm); };
 }
 

@@ -89,7 +89,8 @@ void pass_time(SlowedKind kind, units::Nanoseconds until);
 [[nodiscard]] Call slowed(Call call, Slowing slowing);
 
 /// Returns a call that replaces a GEMM but does not multiply. If the GEMM would add its product to
-/// the values that D already holds, the call does nothing; otherwise it sets D to 0.
+/// the values that D already holds, the call does nothing; otherwise it sets D to 0, so that later
+/// ops do not read old content of D, which may be NaN.
 [[nodiscard]] Call without_product(const GemmCall& gemm);
 
 /// Returns a call that plays the op normally when it is made for the first and the second time. The

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "executor/host/compute_ops.hpp"
-#include "program/op.hpp"
 
 namespace isoscale::executor::host {
 namespace {

@@ -31,29 +31,20 @@ namespace isoscale::executor::host {
 /// core. asleep: by sleeping between polls, for many ranks on one core.
 enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 
-/// Returns how long to sleep before the next poll, after a wait that has lasted `waited` so far.
-/// For Waiting::asleep this is 1/16 of `waited`, but at least 100 us and at most 1 ms: a long wait
-/// then ends late by only a small part of its length, and waiting ranks leave the core to ranks
-/// that have work. Otherwise it is 20 us.
-[[nodiscard]] inline std::chrono::nanoseconds nap_after(Waiting waiting,
-                                                        std::chrono::nanoseconds waited) {
-  constexpr std::chrono::microseconds ladder_nap{20}, shortest{100}, longest{1000};
-  constexpr int share = 16;
-  if (waiting != Waiting::asleep) return ladder_nap;
-  return std::clamp<std::chrono::nanoseconds>(waited / share, shortest, longest);
-}
-
 /// Waits until done() is true. It first calls done() 32 times without a pause. After that,
-/// Waiting::asleep sleeps between calls; the other ways yield the core between calls. With
-/// Waiting::ladder the thread sleeps between calls once the wait has lasted about a millisecond;
-/// sleeping earlier would cost more than most waits last. Throws Stopped when `*stopped` becomes
-/// true; `stopped` may be null.
+/// Waiting::asleep sleeps between calls for 1/16 of the time waited so far, but at least 100 us and
+/// at most 1 ms: a long wait then ends late by only a small part of its length, and waiting ranks
+/// leave the core to ranks that have work. The other ways yield the core between calls. With
+/// Waiting::ladder the thread sleeps 20 us between calls once the wait has lasted about a
+/// millisecond; sleeping earlier would cost more than most waits last. Throws Stopped when
+/// `*stopped` becomes true; `stopped` may be null.
 template <class Done>
 void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) {
   using Clock = std::chrono::steady_clock;
   constexpr int eager_looks = 32;
   constexpr int yields_between_clock_readings = 16;
   constexpr std::chrono::milliseconds patience{1};
+  constexpr std::chrono::microseconds ladder_nap{20}, shortest_nap{100}, longest_nap{1000};
   for (int look = 0; look < eager_looks; ++look) {
     if (done()) return;
   }
@@ -64,7 +55,10 @@ void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) 
       throw Stopped("stopped while it waited");
     }
     if (napping) {
-      std::this_thread::sleep_for(nap_after(waiting, Clock::now() - begin));
+      const std::chrono::nanoseconds share = (Clock::now() - begin) / 16;
+      std::this_thread::sleep_for(waiting == Waiting::asleep ? std::clamp<std::chrono::nanoseconds>(
+                                                                   share, shortest_nap, longest_nap)
+                                                             : ladder_nap);
       continue;
     }
     std::this_thread::yield();

@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/prepare.hpp"
 
-#include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 #include <variant>
 
-#include "base/error.hpp"
 #include "executor/host/fault_injection.hpp"
 #include "executor/op_requirements.hpp"
 

@@ -1,13 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <stdexcept>
 
-#include "comm/communicator.hpp"
 #include "executor/host/communication.hpp"
 #include "executor/host/host.hpp"
-#include "executor/resolver.hpp"
-#include "program/operands.hpp"
 
 namespace isoscale::executor::host {
 namespace {
@@ -191,53 +187,42 @@ class CollectivePreparer {
     if (has_own && !in_place) result_.before = plain_copy(from(data_.me), to(data_.me), part);
     for (std::uint64_t other = 0; other < data_.members; ++other) {
       if (other == data_.me) continue;
-      if (sends && (!gathers || is_root(other))) add_send(other, from(other), part);
-      if (receives && (!scatters || is_root(other))) add_receive(other, to(other), part);
+      const bool is_root = other == static_cast<std::uint64_t>(op_.root);
+      if (sends && (!gathers || is_root)) add(result_.messages.sends, other, from(other), part);
+      if (receives && (!scatters || is_root))
+        add(result_.messages.receives, other, to(other), part);
     }
-  }
-
-  void all_to_all() {
-    if (!op_.send_counts.empty() || !op_.receive_counts.empty()) {
-      return all_to_all_messages(op_.send_counts, op_.receive_counts);
-    }
-    if (data_.count * data_.members <= limit_) return move_parts();
-    const std::vector<std::uint64_t> even(data_.members, data_.count);
-    all_to_all_messages(even, even);
   }
 
   /// Sends the parts of an all_to_all as messages if the parts are unequal or too large for one
   /// call. MPI_Alltoallv is not used, since it cannot take parts that exceed MPI's counts. If parts
   /// are unequal, a member does not know the sizes on other members, so the members could not agree
   /// when to use it. It would gain nothing, since MPI_Alltoallv sends messages, too.
-  void all_to_all_messages(const std::vector<std::uint64_t>& send_counts,
-                           const std::vector<std::uint64_t>& receive_counts) {
+  void all_to_all() {
+    const bool is_even = op_.send_counts.empty() && op_.receive_counts.empty();
+    if (is_even && data_.count * data_.members <= limit_) return move_parts();
+    const std::vector<std::uint64_t> even(data_.members, data_.count);
+    const std::vector<std::uint64_t>& send_counts = is_even ? even : op_.send_counts;
+    const std::vector<std::uint64_t>& receive_counts = is_even ? even : op_.receive_counts;
     std::byte* from = data_.send;
     if (data_.send != nullptr && data_.send == data_.receive) {
       from = staging(data_.sent);
       result_.before = plain_copy(data_.send, from, data_.sent);
     }
     std::byte* to = data_.receive;
+    ExchangeCall& messages = result_.messages;
     for (std::uint64_t other = 0; other < data_.members; ++other) {
       // The part that this rank sends to itself is a message, too, since the data may now be in
       // staging memory.
-      if (send_counts[other] > 0) add_send(other, from, send_counts[other]);
-      if (receive_counts[other] > 0) add_receive(other, to, receive_counts[other]);
+      if (send_counts[other] > 0) add(messages.sends, other, from, send_counts[other]);
+      if (receive_counts[other] > 0) add(messages.receives, other, to, receive_counts[other]);
       from += send_counts[other] * data_.element;
       to += receive_counts[other] * data_.element;
     }
   }
 
-  [[nodiscard]] bool is_root(std::uint64_t member) const {
-    return member == static_cast<std::uint64_t>(op_.root);
-  }
-  void add_send(std::uint64_t to, std::byte* data, std::uint64_t count) {
-    add_messages(result_.messages.sends, to, data, count);
-  }
-  void add_receive(std::uint64_t from, std::byte* data, std::uint64_t count) {
-    add_messages(result_.messages.receives, from, data, count);
-  }
-  void add_messages(std::vector<Message>& messages, std::uint64_t peer, std::byte* data,
-                    std::uint64_t count) const {
+  void add(std::vector<Message>& messages, std::uint64_t peer, std::byte* data,
+           std::uint64_t count) const {
     const Message whole{.data = data,
                         .type = base_.type,
                         .peer = static_cast<int>(peer),

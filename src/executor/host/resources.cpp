@@ -50,26 +50,21 @@ int cores_of_this_rank(int ranks_on_node) {
   return cores_of_rank(allowed, on_node, ranks_on_node, machine::cpu_limit(machine::read_file));
 }
 
-namespace {
-
-[[noreturn]] void refuse(units::Bytes bytes, int code) {
-  const auto left = machine::memory_available(machine::read_file);
-  throw base::Error(
-      fmt::format("cannot allocate {} of memory for this rank ({}); {} free on its node: use a "
-                  "smaller model or batch, or fewer ranks per node",
-                  units::format(bytes), std::generic_category().message(code),
-                  left ? units::format(*left) : "unknown"));
-}
-
-}  // namespace
-
 void MappingTraits::free(type mapping) noexcept { munmap(mapping.address, mapping.bytes); }
 
 Storage allocate(units::Bytes bytes) {
   if (bytes.value() == 0) return {};
   void* const address =
       mmap(nullptr, bytes.value(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED) refuse(bytes, errno);
+  if (address == MAP_FAILED) {
+    const int code = errno;
+    const auto left = machine::memory_available(machine::read_file);
+    throw base::Error(
+        fmt::format("cannot allocate {} of memory for this rank ({}); {} free on its node: use a "
+                    "smaller model or batch, or fewer ranks per node",
+                    units::format(bytes), std::generic_category().message(code),
+                    left ? units::format(*left) : "unknown"));
+  }
   Storage storage{{.address = static_cast<std::byte*>(address), .bytes = bytes.value()}};
   // Ask for large pages. A failure is ignored, since large pages only make access faster.
   madvise(address, bytes.value(), MADV_HUGEPAGE);
