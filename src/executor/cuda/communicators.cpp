@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/communicators.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 #include <thread>
 
-#include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/memory.hpp"
 #include "units/text.hpp"
 
@@ -48,23 +45,135 @@ std::vector<int> world_ranks(const comm::Communicator& point) {
   return point.world_ranks(all);
 }
 
-std::vector<ncclComm_t> used_in(std::size_t section, const program::ProgramSet& set,
-                                const Communicators& communicators) {
-  std::set<std::pair<mesh::AxisSet, program::StreamId>> uses;
-  for (const program::RankProgram& program : set.programs) {
-    const auto sections = program.sections();
-    if (section >= sections.size()) continue;
-    for (const program::Op& op : sections[section]->ops) {
-      const auto* const collective = std::get_if<program::Collective>(&op.payload);
-      if (collective != nullptr) uses.emplace(collective->axes, op.stream);
+/// The axis, offset and direction that messages of one kind have in common.
+struct MessageKind {
+  mesh::Axis axis = mesh::Axis::pp;
+  std::int32_t offset = 1;
+  program::Direction direction = program::Direction::send;
+
+  auto operator<=>(const MessageKind&) const = default;
+};
+
+/// The Exchange ops of a program that have messages along an axis: their streams, and for each op
+/// the kinds of its messages.
+struct AxisExchanges {
+  std::set<program::StreamId> streams;
+  std::vector<std::set<MessageKind>> ops;
+};
+
+std::map<mesh::Axis, AxisExchanges> exchanges_of(const program::RankProgram& program) {
+  std::map<mesh::Axis, AxisExchanges> result;
+  for_each_op<program::Exchange>(program, [&](const program::Op& op,
+                                              const program::Exchange& exchange) {
+    std::map<mesh::Axis, std::set<MessageKind>> messages;
+    for (const program::Transfer& at : exchange.transfers) {
+      messages[at.axis].insert({.axis = at.axis, .offset = at.offset, .direction = at.direction});
     }
-  }
-  std::vector<ncclComm_t> result;
-  for (const auto& [axes, stream] : uses) result.push_back(communicators.collective(axes, stream));
+    for (auto& [axis, of_axis] : messages) {
+      result[axis].streams.insert(op.stream);
+      result[axis].ops.push_back(std::move(of_axis));
+    }
+  });
   return result;
 }
 
+/// True if each op that sends a message by some offset along the axis also receives a message from
+/// the rank at the opposite offset, and the reverse, as in shifts and halo exchanges.
+bool is_shift(const AxisExchanges& exchanges) {
+  using enum program::Direction;
+  return std::ranges::all_of(exchanges.ops, [](const std::set<MessageKind>& op) {
+    return std::ranges::all_of(op, [&op](const MessageKind& message) {
+      return op.contains({.axis = message.axis,
+                          .offset = -message.offset,
+                          .direction = message.direction == send ? receive : send});
+    });
+  });
+}
+
+/// True if is_shift() holds for all exchanges along an axis, and all ranks of a group have the same
+/// exchanges in the same order.
+bool corresponds(const program::ProgramSet& set, mesh::Axis axis,
+                 const std::vector<AxisExchanges>& of_programs) {
+  const auto of_rank = [&](int rank) -> const AxisExchanges& {
+    return of_programs[set.program_of_rank[static_cast<std::size_t>(rank)]];
+  };
+  if (!std::ranges::all_of(of_programs, is_shift)) return false;
+  for (int rank = 0; rank < set.mesh.size(); ++rank) {
+    if (of_rank(rank).ops != of_rank(mesh::neighbour(set.mesh, rank, axis, 1)).ops) return false;
+  }
+  return true;
+}
+
+/// Returns the axes on which all links share one communicator. `exchanges` has, for each program,
+/// its exchanges by axis.
+mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNeeds& needs,
+                          const std::vector<std::map<mesh::Axis, AxisExchanges>>& exchanges) {
+  mesh::AxisSet joined;
+  for (const auto& [axis, offsets] : needs.exchanges) {
+    std::vector<AxisExchanges> of_programs;
+    for (const auto& of_program : exchanges) {
+      const auto found = of_program.find(axis);
+      of_programs.push_back(found == of_program.end() ? AxisExchanges{} : found->second);
+    }
+    const bool has_one_stream = std::ranges::all_of(
+        of_programs, [](const AxisExchanges& at) { return at.streams.size() <= 1; });
+    if (!has_one_stream) continue;
+    const int extent = set.mesh[axis];
+    std::set<int> hops;
+    for (const std::int32_t offset : offsets) hops.insert((offset % extent + extent) % extent);
+    // Two offsets that are equal modulo the extent lead to the same rank. On a shared
+    // communicator, only the order of their messages tells them apart.
+    if (hops.size() < offsets.size() && !corresponds(set, axis, of_programs)) continue;
+    joined |= axis;
+  }
+  return joined;
+}
+
 }  // namespace
+
+LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int32_t offset) {
+  const int extent = mesh[axis];
+  const int distance = std::abs(offset);
+  const int here = mesh::coordinates(mesh, rank)[axis];
+  // A link begins at the rank from which the other rank is reached by `distance` steps in positive
+  // direction.
+  const int begin = offset >= 0 ? here : ((here + offset) % extent + extent) % extent;
+  return {.axis = axis, .distance = distance, .parity = distance == 0 ? 0 : begin / distance % 2};
+}
+
+std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int rank,
+                                                 const program::Exchange& exchange) {
+  std::vector<program::Transfer> transfers = exchange.transfers;
+  std::ranges::stable_sort(transfers, {}, [&](const program::Transfer& transfer) {
+    return link_kind(mesh, rank, transfer.axis, transfer.offset);
+  });
+  return transfers;
+}
+
+CommunicatorPlan communicator_plan(const program::ProgramSet& set) {
+  const CommunicationNeeds needs = communication_needs(set);
+  std::vector<std::map<mesh::Axis, AxisExchanges>> exchanges;
+  std::vector<std::set<MessageKind>> messages;  // message kinds of each program
+  for (const program::RankProgram& program : set.programs) {
+    exchanges.push_back(exchanges_of(program));
+    std::set<MessageKind>& all = messages.emplace_back();
+    for (const auto& [axis, along] : exchanges.back()) {
+      for (const std::set<MessageKind>& op : along.ops) all.insert(op.begin(), op.end());
+    }
+  }
+  CommunicatorPlan plan{.collectives = {needs.collectives.begin(), needs.collectives.end()},
+                        .links = {},
+                        .joined = joined_axes(set, needs, exchanges)};
+  std::set<LinkKind> links;
+  for (int rank = 0; rank < set.mesh.size(); ++rank) {
+    const std::uint32_t program = set.program_of_rank[static_cast<std::size_t>(rank)];
+    for (const MessageKind& message : messages[program]) {
+      links.insert(plan.carrier(link_kind(set.mesh, rank, message.axis, message.offset)));
+    }
+  }
+  plan.links.assign(links.begin(), links.end());
+  return plan;
+}
 
 Communicators::Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                              units::Seconds limit)
@@ -237,12 +346,21 @@ std::unique_ptr<Communicators> kept_or_new(std::unique_ptr<Communicators> kept,
 }
 
 DeviceBarrier::DeviceBarrier(const program::ProgramSet& set, const Communicators& communicators) {
-  std::size_t sections = 0;
+  std::vector<std::set<std::pair<mesh::AxisSet, program::StreamId>>> uses;  // by section
   for (const program::RankProgram& program : set.programs) {
-    sections = std::max(sections, program.sections().size());
+    uses.resize(std::max(uses.size(), program.section_count()));
+    for (std::size_t i = 0; i < program.section_count(); ++i) {
+      for (const program::Op& op : program.section(static_cast<program::Section>(i)).ops) {
+        const auto* const collective = std::get_if<program::Collective>(&op.payload);
+        if (collective != nullptr) uses[i].emplace(collective->axes, op.stream);
+      }
+    }
   }
-  for (std::size_t section = 0; section < sections; ++section) {
-    of_section_.push_back(used_in(section, set, communicators));
+  for (const auto& of_section : uses) {
+    std::vector<ncclComm_t>& used = of_section_.emplace_back();
+    for (const auto& [axes, stream] : of_section) {
+      used.push_back(communicators.collective(axes, stream));
+    }
   }
   if (std::ranges::all_of(of_section_, &std::vector<ncclComm_t>::empty)) return;
   word_ = allocate_device(units::Bytes{sizeof(float)});

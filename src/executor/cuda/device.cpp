@@ -92,8 +92,11 @@ std::vector<machine::VisibleGpu> visible_gpus() {
   return gpus;
 }
 
-}  // namespace
-
+/// The versions of the driver, the CUDA runtime and NCCL, each as its library encodes it; driver 0
+/// means that there is no driver.
+struct Versions {
+  int driver = 0, runtime = 0, nccl = 0;
+};
 Versions versions() {
   Versions result;
   // Without a driver, cudaDriverGetVersion() succeeds and gives version 0.
@@ -102,6 +105,8 @@ Versions versions() {
   check(ncclGetVersion(&result.nccl));
   return result;
 }
+
+}  // namespace
 
 std::string device_problem() {
   const Versions found = versions();
@@ -157,10 +162,9 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
     chosen.gpu = view.visible.at(static_cast<std::size_t>(index));
   });
   std::vector<machine::GpuUse> uses;
-  const std::string mine = fmt::format("{} {}", world.rank(), chosen.gpu.uuid);
-  for (const std::string& line : node.all_gather(mine)) {
-    const std::vector<std::string> words = words_of(line);
-    uses.push_back({.rank = std::stoi(words.at(0)), .uuid = words.at(1)});
+  const std::vector<int> ranks = node.ranks_in(world);
+  for (const std::string& uuid : node.all_gather(chosen.gpu.uuid)) {
+    uses.push_back({.rank = ranks[uses.size()], .uuid = uuid});
   }
   agreed<base::UsageError>(world, [&] {
     machine::refuse_shared_gpus(uses, view.host, share);

@@ -42,13 +42,6 @@ void agreed(const comm::Communicator& point, const Work& work) {
   }
 }
 
-/// The versions of the driver, the CUDA runtime and NCCL, each as its library encodes it; driver 0
-/// means that there is no driver.
-struct Versions {
-  int driver = 0, runtime = 0, nccl = 0;
-};
-[[nodiscard]] Versions versions();
-
 /// Returns the reason why this machine cannot play on a GPU: no driver, an old driver, a driver
 /// that does not answer, an old NCCL, or no GPU. Returns "" if it can.
 [[nodiscard]] std::string device_problem();

@@ -1,45 +1,26 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
-#include "executor/cuda/communicators.hpp"
 #include "executor/cuda/device.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/gemm.hpp"
-#include "executor/cuda/kernels/nccl_versions.hpp"
-#include "executor/cuda/memory.hpp"
-#include "executor/cuda/prepare.hpp"
 #include "executor/cuda/session.hpp"
-#include "executor/cuda/stream_words.hpp"
-#include "executor/cuda/symmetric_transport.hpp"
 #include "executor/executor.hpp"
-#include "executor/point_requirements.hpp"
-#include "program/outline.hpp"
 #include "workloads/api/collective_algorithms.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
 
-void require_protocol(const SessionOptions& options,
-                      const workloads::CollectiveAlgorithm* algorithm) {
+/// Returns NCCL's name of the protocol that the options name.
+std::string_view protocol_of(const SessionOptions& options,
+                             const workloads::CollectiveAlgorithm* algorithm) {
   const std::string& name = options.collective_protocol;
-  if (name.empty()) return;
-  if (find_named(workloads::collective_protocols, name) == nullptr) {
-    throw Unsupported(fmt::format("NCCL has no protocol '{}'", name));
-  }
+  const auto* const protocol = find_named(workloads::collective_protocols, name);
+  if (protocol == nullptr) throw Unsupported(fmt::format("NCCL has no protocol '{}'", name));
   if (algorithm != nullptr && !workloads::has_protocol(*algorithm, name)) {
     throw Unsupported(fmt::format("NCCL has no {} with protocol {}", algorithm->name, name));
   }
+  return protocol->nccl_name;
 }
 
 /// Throws Unsupported if a program has a collective that the algorithm does not support. Barriers
@@ -78,12 +59,10 @@ class CollectiveChoice {
       }
       require_collectives(programs, *algorithm);
     }
-    require_protocol(options, algorithm);
+    std::string_view protocol;
+    if (!options.collective_protocol.empty()) protocol = protocol_of(options, algorithm);
     if (algorithm != nullptr) set("NCCL_ALGO", algorithm_setting(*algorithm));
-    if (const auto* protocol =
-            find_named(workloads::collective_protocols, options.collective_protocol)) {
-      set("NCCL_PROTO", std::string{protocol->nccl_name});
-    }
+    if (!protocol.empty()) set("NCCL_PROTO", std::string{protocol});
   }
   ~CollectiveChoice() {
     for (const auto& [variable, value] : before_) {
@@ -136,17 +115,6 @@ bool moves_pages() {
   check(cudaGetDevice(&device));
   check(cudaDeviceGetAttribute(&value, cudaDevAttrConcurrentManagedAccess, device));
   return value != 0;
-}
-
-/// Returns the size of all arenas of this rank. The symmetric arena is as large as the rank with
-/// the largest need requires, and includes the PutChannels (kernels/kernels.hpp).
-units::Bytes storage_of(const program::RankProgram& program, const Memory& memory) {
-  constexpr auto symmetric = static_cast<std::size_t>(program::Space::symmetric);
-  units::Bytes bytes{memory.arenas.symmetric().bytes};
-  for (std::size_t space = 0; space < program::space_count; ++space) {
-    if (space != symmetric) bytes += units::Bytes{program.arena_bytes[space]};
-  }
-  return bytes;
 }
 
 /// Collective: leaves only those sections to graphs that all ranks can capture. NCCL demands that
@@ -248,7 +216,6 @@ class CudaExecutor final : public Executor {
           timed));
     }
 
-    SessionFacts facts;
     // If one rank fails here, all must throw, so that all drop their communicators in the same way.
     PreparedProgram prepared;
     agreed(point, [&] {
@@ -284,15 +251,15 @@ class CudaExecutor final : public Executor {
       mark(prepared, program, set.mesh, options_.mark_cost);
       player.emplace(program, prepared);
     });
-    facts.memory = storage_of(program, *memory);
-    facts.memory += prepared.scratch.bytes + puts.bytes();
-    facts.host_memory = units::Bytes{program.host_bytes()};
     const auto steps = std::span{prepared.sections}.subspan(1);
-    facts.graph = options_.graph == settings::Graph::on &&
-                  std::ranges::all_of(steps, &PreparedSection::can_be_captured);
-    facts.communicator_creation = creation;
-    facts.gemm_choices = prepared.choices;
-    facts.communicators = communicators->facts();
+    SessionFacts facts{.folded_reason = "",
+                       .memory = memory->arenas.bytes() + prepared.scratch.bytes + puts.bytes(),
+                       .host_memory = units::Bytes{program.host_bytes()},
+                       .communicator_creation = creation,
+                       .graph = options_.graph == settings::Graph::on &&
+                                std::ranges::all_of(steps, &PreparedSection::can_be_captured),
+                       .gemm_choices = prepared.choices,
+                       .communicators = communicators->facts()};
     return std::make_unique<CudaSession>(SessionParts{.memory = std::move(memory),
                                                       .communicators = std::move(communicators),
                                                       .keeper = keeps ? &kept_ : nullptr,

@@ -2,12 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/gemm.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 
-#include "base/error.hpp"
 #include "executor/cuda/memory.hpp"
 #include "executor/op_requirements.hpp"
 

@@ -2,18 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/gemm.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <exception>
 #include <limits>
 #include <set>
-#include <span>
-#include <string_view>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
@@ -66,8 +61,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       library, plan.operation.get(), plan.first.get(), plan.second.get(), plan.c.get(),
       plan.d.get(), raw, most_candidates, found.data(), &count);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) count = 0;
-  if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  check(status);
   found.resize(static_cast<std::size_t>(count));
   std::erase_if(found, [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
   return found;
@@ -253,9 +248,7 @@ std::map<std::string, int> owners(const std::map<std::string, const GemmProblem*
 }  // namespace
 
 std::string to_text(const cublasLtMatmulAlgo_t& algorithm) {
-  std::string text;
-  for (const std::uint64_t word : algorithm.data) text += fmt::format("{:016x}", word);
-  return text;
+  return fmt::format("{:016x}", fmt::join(algorithm.data, ""));
 }
 
 cublasLtMatmulAlgo_t algorithm_of(std::string_view text) {
@@ -328,16 +321,13 @@ int GemmChoices::decide(std::span<const GemmProblem> problems, const comm::Commu
     if (!choices_.contains(shape)) open.emplace(std::move(shape), &problem);
   }
   std::vector<GemmChoice> mine;
-  std::string trouble;
   const std::map<std::string, int> owner_of = owners(open, point);
   std::erase_if(open, [&](const auto& one) { return owner_of.at(one.first) != point.rank(); });
-  try {
+  const std::string trouble = comm::problem_in([&] {
     for (const auto& [shape, problem] : open) {
       mine.push_back(fastest_algorithm(handle(), *problem, shape));
     }
-  } catch (const std::exception& error) {
-    trouble = error.what();
-  }
+  });
   if (const comm::Vote vote = comm::all_ok(point, trouble); !vote.ok) {
     throw base::AgreedError(vote.why);
   }

@@ -3,9 +3,8 @@
 #include "executor/cuda/memory.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <utility>
+#include <numeric>
 
 #include "base/log.hpp"
 #include "units/text.hpp"
@@ -44,23 +43,26 @@ void* allocate(units::Bytes bytes, const char* kind, const Allocate& function) {
 
 constexpr std::uint64_t window_alignment = 4096;  // bytes; NCCL requires it of windows
 
+constexpr auto symmetric = static_cast<std::size_t>(program::Space::symmetric);
+
+std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
 /// Returns the size of the symmetric arena for the programs' buffers: the largest need of any rank,
 /// so that it is the same on all ranks, rounded up to the alignment of windows.
 std::uint64_t symmetric_bytes(const program::ProgramSet& set) {
   std::uint64_t bytes = 0;
   for (const program::RankProgram& program : set.programs) {
-    bytes =
-        std::max(bytes, program.arena_bytes[static_cast<std::size_t>(program::Space::symmetric)]);
+    bytes = std::max(bytes, program.arena_bytes[symmetric]);
   }
-  return (bytes + window_alignment - 1) / window_alignment * window_alignment;
+  return rounded_up(bytes, window_alignment);
 }
 
 std::array<std::uint64_t, program::space_count> arena_bytes(const program::ProgramSet& set,
                                                             int rank, units::Bytes behind) {
   auto bytes = set.of(rank).arena_bytes;
-  const std::uint64_t extra =
-      (behind.value() + window_alignment - 1) / window_alignment * window_alignment;
-  bytes[static_cast<std::size_t>(program::Space::symmetric)] = symmetric_bytes(set) + extra;
+  bytes[symmetric] = symmetric_bytes(set) + rounded_up(behind.value(), window_alignment);
   return bytes;
 }
 
@@ -94,7 +96,8 @@ Arenas::NcclMemory Arenas::allocate_nccl(units::Bytes bytes) {
 }
 
 Arenas::Arenas(const std::array<std::uint64_t, program::space_count>& bytes,
-               Registration registration) {
+               Registration registration)
+    : bytes_(bytes) {
   const auto of = [&](program::Space space) {
     return units::Bytes{bytes[static_cast<std::size_t>(space)]};
   };
@@ -105,37 +108,32 @@ Arenas::Arenas(const std::array<std::uint64_t, program::space_count>& bytes,
     throw Unsupported("registered memory came with NCCL 2.19: this one is older");
   }
   symmetric_ = allocate_nccl(of(program::Space::symmetric));
-  symmetric_area_ = {.memory = symmetric_.get(), .bytes = of(program::Space::symmetric).value()};
-  const units::Bytes of_device = of(program::Space::device);
   if (registration == Registration::local) {
-    registered_ = allocate_nccl(of_device);
+    registered_ = allocate_nccl(of(program::Space::device));
   } else {
-    device_ = allocate_device(of_device);
+    device_ = allocate_device(of(program::Space::device));
   }
-  device_area_ = {.memory = registered_ ? registered_.get() : device_.get(),
-                  .bytes = of_device.value()};
   managed_.reset(allocate(of(program::Space::managed), "managed",
                           [](void** to, std::size_t size) { return cudaMallocManaged(to, size); }));
   pinned_.reset(allocate(of(program::Space::pinned), "pinned host",
                          [](void** to, std::size_t size) { return cudaMallocHost(to, size); }));
   if (const std::size_t size = of(program::Space::pageable).value(); size > 0) {
-    pageable_.reset(std::aligned_alloc(page, (size + page - 1) / page * page));
+    pageable_.reset(std::aligned_alloc(page, rounded_up(size, page)));
     if (!pageable_) refuse(units::Bytes{size}, "host");
     std::memset(pageable_.get(), 0, size);  // allocates the pages now, not in timed steps
   }
-}
-
-ArenaPointers Arenas::pointers() const {
-  ArenaPointers result{};
-  const auto set = [&](program::Space space, void* pointer) {
-    result[static_cast<std::size_t>(space)] = static_cast<std::byte*>(pointer);
+  const auto set = [&](program::Space space, void* memory) {
+    pointers_[static_cast<std::size_t>(space)] = static_cast<std::byte*>(memory);
   };
-  set(program::Space::device, device_area_.memory);
-  set(program::Space::symmetric, symmetric_area_.memory);
+  set(program::Space::device, registered_ ? registered_.get() : device_.get());
+  set(program::Space::symmetric, symmetric_.get());
   set(program::Space::managed, managed_.get());
   set(program::Space::pinned, pinned_.get());
   set(program::Space::pageable, pageable_.get());
-  return result;
+}
+
+units::Bytes Arenas::bytes() const {
+  return units::Bytes{std::accumulate(bytes_.begin(), bytes_.end(), std::uint64_t{0})};
 }
 
 void Arenas::abandon() noexcept {
@@ -152,20 +150,20 @@ Registrations::Registrations(const program::ProgramSet& set, const Communicators
                              const Arenas& arenas, Registration registration)
     : Registrations() {  // delegates, so that the destructor runs if the body throws
   try {
-    if (const Area area = arenas.symmetric(); area.bytes > 0) {
+    if (const auto arena = arenas[program::Space::symmetric]; !arena.empty()) {
       for (const ncclComm_t one : communicators.touching(set, program::Space::symmetric)) {
         NcclWindow window = nullptr;
-        check(add_window(one, area.memory, area.bytes, window));
+        check(add_window(one, arena.data(), arena.size(), window));
         // NCCL 2.27 returns a null window if this machine lacks something that windows need.
         if (window == nullptr) throw Unsupported("NCCL makes no symmetric windows on this machine");
         windows_.emplace_back(one, window);
       }
     }
-    const Area area = arenas.device();
-    if (registration != Registration::local || area.bytes == 0) return;
+    const auto arena = arenas[program::Space::device];
+    if (registration != Registration::local || arena.empty()) return;
     for (const ncclComm_t one : communicators.all()) {
       void* handle = nullptr;
-      check(add_memory(one, area.memory, area.bytes, handle));
+      check(add_memory(one, arena.data(), arena.size(), handle));
       buffers_.emplace_back(one, handle);
     }
   } catch (const NcclRefusal& refusal) {

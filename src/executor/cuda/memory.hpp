@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,12 +28,6 @@ namespace isoscale::executor::cuda {
 /// free amount.
 [[nodiscard]] DeviceMemory allocate_device(units::Bytes bytes);
 
-/// A piece of memory and its size.
-struct Area {
-  void* memory = nullptr;
-  std::size_t bytes = 0;
-};
-
 /// The storage of one rank's program: one contiguous arena for each memory space. NCCL allocates
 /// the symmetric arena, since its windows (memory that peers can write to directly) require this,
 /// and the device arena if it is to be registered.
@@ -42,10 +37,13 @@ class Arenas {
   /// Unsupported for memory that this NCCL cannot allocate.
   Arenas(const std::array<std::uint64_t, program::space_count>& bytes, Registration registration);
 
-  [[nodiscard]] Area symmetric() const { return symmetric_area_; }
-  [[nodiscard]] Area device() const { return device_area_; }
-
-  [[nodiscard]] ArenaPointers pointers() const;
+  [[nodiscard]] std::span<std::byte> operator[](program::Space space) const {
+    const auto index = static_cast<std::size_t>(space);
+    return {pointers_[index], bytes_[index]};
+  }
+  [[nodiscard]] const ArenaPointers& pointers() const { return pointers_; }
+  /// Returns the size of all arenas together.
+  [[nodiscard]] units::Bytes bytes() const;
   /// Drops all memory without freeing it: kernels may still use it.
   void abandon() noexcept;
 
@@ -56,9 +54,10 @@ class Arenas {
   DeviceMemory device_, managed_;
   NcclMemory registered_, symmetric_;  ///< registered_ is used in place of device_ if the device
                                        ///< arena is registered
-  Area symmetric_area_, device_area_;
   PinnedMemory pinned_;
   base::Handle<base::GivenBackBy<void*, std::free>> pageable_;
+  std::array<std::uint64_t, program::space_count> bytes_;
+  ArenaPointers pointers_{};
 };
 
 /// The storage of one rank's program, and the addresses of its slices. The symmetric arena has at

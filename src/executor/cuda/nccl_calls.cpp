@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <stdexcept>
 #include <thread>
 
@@ -63,14 +62,9 @@ NcclCommunicator::NcclCommunicator(std::string name)
 
 NcclCommunicator NcclCommunicator::world(const comm::Communicator& point, units::Seconds limit) {
   ncclUniqueId id{};
-  std::string problem;
-  if (point.rank() == 0) {
-    try {
-      check(ncclGetUniqueId(&id));
-    } catch (const NcclError& error) {
-      problem = error.what();
-    }
-  }
+  const std::string problem = comm::problem_in([&] {
+    if (point.rank() == 0) check(ncclGetUniqueId(&id));
+  });
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) throw NcclError(vote.why);
   id = point.broadcast(id);
 

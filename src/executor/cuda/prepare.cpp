@@ -4,22 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <tuple>
 
-#include "base/error.hpp"
 #include "executor/op_requirements.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
-
-/// Calls visit(op, index) for every op of a program, setup first; index counts within a section.
-template <class Visit>
-void for_each_numbered_op(const program::RankProgram& program, const Visit& visit) {
-  for (const program::Program* section : program.sections()) {
-    for (std::uint32_t i = 0; i < section->ops.size(); ++i) visit(section->ops[i], i);
-  }
-}
 
 /// Returns new device memory with a copy of the words.
 DeviceMemory upload(const std::vector<std::uint32_t>& words) {
@@ -34,21 +24,22 @@ DeviceMemory upload(const std::vector<std::uint32_t>& words) {
 Scratch take_scratch(const Resolver& resolver, const program::RankProgram& program,
                      const GemmChoices& choices) {
   std::array<std::uint64_t, program::max_streams> workspace{};
+  const auto reserve = [&](const program::Op& op, std::uint64_t bytes) {
+    workspace[op.stream] = std::max(workspace[op.stream], bytes);
+  };
+  for_each_op<program::Gemm>(program, [&](const auto& op, const auto& gemm) {
+    reserve(op, static_cast<std::uint64_t>(choices.of(gemm_problem(resolver, gemm)).workspace));
+  });
+  for_each_op<program::Fill>(program, [&](const auto& op, const auto& fill) {
+    reserve(op, host_fill_bytes(resolver, fill));
+  });
   std::uint64_t measured = 0;
+  for_each_op<program::Cast>(program, [&](const auto&, const auto& cast) {
+    measured += cast.scaling == program::CastScale::amax ? 1 : 0;
+  });
   std::vector<std::uint32_t> indices;
-  for_each_numbered_op(program, [&](const program::Op& op, std::uint32_t /*index*/) {
-    if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
-      const auto need =
-          static_cast<std::uint64_t>(choices.of(gemm_problem(resolver, *gemm)).workspace);
-      workspace[op.stream] = std::max(workspace[op.stream], need);
-    } else if (const auto* fill = std::get_if<program::Fill>(&op.payload)) {
-      const std::uint64_t need = host_fill_bytes(resolver, *fill).value();
-      workspace[op.stream] = std::max(workspace[op.stream], need);
-    } else if (const auto* cast = std::get_if<program::Cast>(&op.payload)) {
-      measured += cast->scaling == program::CastScale::amax ? 1 : 0;
-    } else if (const auto* rows = std::get_if<program::Rows>(&op.payload)) {
-      indices.insert(indices.end(), rows->from.begin(), rows->from.end());
-    }
+  for_each_op<program::Rows>(program, [&](const auto&, const auto& rows) {
+    indices.insert(indices.end(), rows.from.begin(), rows.from.end());
   });
   constexpr std::uint64_t barrier_bytes = 256;
   Scratch scratch;
@@ -73,18 +64,21 @@ void Scratch::abandon() noexcept {
 std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
                                        const program::RankProgram& program) {
   std::vector<GemmProblem> problems;
-  for_each_numbered_op(program, [&](const program::Op& op, std::uint32_t index) {
-    if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
-      problems.push_back(naming(op, index, [&] { return gemm_problem(resolver, *gemm); }));
+  for (const program::Program* section : program.sections()) {
+    for (std::uint32_t i = 0; i < section->ops.size(); ++i) {
+      const program::Op& op = section->ops[i];
+      const auto* const gemm = std::get_if<program::Gemm>(&op.payload);
+      if (gemm == nullptr) continue;
+      problems.push_back(naming(op, i, [&] { return gemm_problem(resolver, *gemm); }));
     }
-  });
+  }
   return problems;
 }
 
-units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op) {
+std::uint64_t host_fill_bytes(const Resolver& resolver, const program::Fill& op) {
   const program::Space space = resolver.space(op.dst);
   const bool is_host = space == program::Space::pinned || space == program::Space::pageable;
-  return units::Bytes{is_host ? op.dst.count * resolver.element_size(op.dst) : 0};
+  return is_host ? op.dst.count * resolver.element_size(op.dst) : 0;
 }
 
 std::map<ncclComm_t, FirstCalls> first_calls(const PreparedProgram& program) {

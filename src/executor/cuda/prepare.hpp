@@ -81,8 +81,8 @@ struct Scratch {
 [[nodiscard]] Scratch take_scratch(const Resolver& resolver, const program::RankProgram& program,
                                    const GemmChoices& choices);
 
-/// Returns the size of the staging memory of a fill of host memory; 0 for other fills.
-[[nodiscard]] units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op);
+/// Returns the size in bytes of the staging memory of a fill of host memory; 0 for other fills.
+[[nodiscard]] std::uint64_t host_fill_bytes(const Resolver& resolver, const program::Fill& op);
 
 /// Returns the GEMMs of a program, for the choice of algorithms. Throws base::Error, which names
 /// the op, for a GEMM that cuBLASLt cannot do.

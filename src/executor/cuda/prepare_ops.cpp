@@ -1,24 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
-#include <map>
 #include <set>
-#include <string>
-#include <string_view>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
-#include "base/error.hpp"
-#include "executor/cuda/kernels/kernels.hpp"
-#include "executor/cuda/kernels/nccl_versions.hpp"
-#include "executor/cuda/memory.hpp"
 #include "executor/cuda/prepare.hpp"
 #include "executor/op_requirements.hpp"
-#include "program/operands.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -272,7 +259,7 @@ class Preparer {
   /// so that elements are the same as in a fill of GPU memory.
   Call call(const program::Fill& op, program::StreamId stream) const {
     Arguments<program::Fill> call = arguments(resolver_, op);
-    const std::size_t bytes = host_fill_bytes(resolver_, op).value();
+    const std::size_t bytes = host_fill_bytes(resolver_, op);
     if (bytes == 0) return kernel(std::move(call));
     std::byte* const staging = static_cast<std::byte*>(scratch_.workspaces[stream].get());
     std::byte* const dst = std::exchange(call.at(&program::Fill::dst).data, staging);

@@ -84,8 +84,6 @@ class StreamPlayer {
                   std::vector<timeline::Span>& spans);
 
  private:
-  void record(cudaEvent_t event, cudaStream_t stream, EventMode mode) const;
-
   std::vector<Stream> streams_;
   Marks marks_;
   EventPool done_{Timing::off};   ///< recorded after ops that other streams wait for
@@ -121,9 +119,8 @@ class CudaSession final : public Session {
   /// Measures the time between two events on the GPU. With Launches::counted, the first event
   /// happens as soon as play() is called, since the streams are idle. With Launches::hidden, it
   /// happens once the host has launched the first ops behind it in the stream (or Gate::patience is
-  /// over), and all ranks with which the section has collectives have reached it. In the first play
-  /// of a section, the event does not wait for the launches, since libraries load kernels and make
-  /// connections then.
+  /// over), and all ranks with which the section has collectives have reached it. The first play of
+  /// a section does not wait for the launches.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
   /// Returns the sum of the times that ncclGroupSimulateEnd gives for the collectives, each in a

@@ -40,6 +40,13 @@ int call(WordCall function, cudaStream_t stream, const std::uint32_t* word, std:
   return function(stream, reinterpret_cast<CUdeviceptr>(word), value, flags);
 }
 
+/// Makes the stream wait until the word at `at` is `value` or greater, modulo 2^32. Returns the
+/// driver's code, as write_in_stream() does.
+int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value) {
+  static const WordCall wait = find("cuStreamWaitValue32");
+  return call(wait, stream, at, value, CU_STREAM_WAIT_VALUE_GEQ);
+}
+
 /// The largest share of a stream's time that its marks may take.
 constexpr double most_share = 0.005;
 
@@ -55,10 +62,21 @@ double shortest(const program::OutlineOp& op) {
   return std::max(op.flop / most_flop_per_second, bytes / most_memory);
 }
 
-void warn_once(std::atomic_flag& said, const char* what, int status) {
-  if (!said.test_and_set()) {
-    base::warn(fmt::format("isoscale: warning: {} (code {})", what, status));
+/// Returns words of pinned memory if the driver can do `call` on them, which is tried on the idle
+/// stream `main`. If it cannot, returns null after the warning `lack`, which is given once in the
+/// process.
+PinnedMemory words_for(int (*call)(cudaStream_t, const std::uint32_t*, std::uint32_t),
+                       std::size_t count, cudaStream_t main, std::atomic_flag& said,
+                       const char* lack) {
+  PinnedMemory memory = pinned_words(count);
+  if (const int status = call(main, words_of(memory), 0); status != 0) {
+    if (!said.test_and_set()) {
+      base::warn(fmt::format("isoscale: warning: {} (code {})", lack, status));
+    }
+    return {};
   }
+  check(cudaStreamSynchronize(main));
+  return memory;
 }
 
 std::uint32_t read(std::uint32_t& word) {
@@ -73,23 +91,12 @@ int write_in_stream(cudaStream_t stream, const std::uint32_t* to, std::uint32_t 
   return call(write, stream, to, value, CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
-int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value) {
-  static const WordCall wait = find("cuStreamWaitValue32");
-  return call(wait, stream, at, value, CU_STREAM_WAIT_VALUE_GEQ);
-}
-
 Gate::Gate(cudaStream_t main) {
-  memory_ = pinned_words(1);
-  if (const int status = wait_in_stream(main, words_of(memory_), 0); status != 0) {
-    memory_.reset();
-    static std::atomic_flag said;
-    warn_once(said,
-              "times of micro-benchmarks include the launch of their first op: the driver "
-              "does not make streams wait for a value",
-              status);
-    return;
-  }
-  check(cudaStreamSynchronize(main));
+  static std::atomic_flag said;
+  memory_ = words_for(wait_in_stream, 1, main, said,
+                      "times of micro-benchmarks include the launch of their first op: the driver "
+                      "does not make streams wait for a value");
+  if (!memory_) return;
   word_ = words_of(memory_);
   watcher_ = std::jthread{[this](const std::stop_token& stop) { watch(stop); }};
 }
@@ -174,17 +181,10 @@ std::vector<bool> choose_marks(const program::Outline& section, units::Seconds c
 }
 
 Marks::Marks(std::size_t streams, cudaStream_t main) : streams_(streams) {
-  memory_ = pinned_words(1 + streams);
-  if (const int status = write_in_stream(main, words_of(memory_), 0); status != 0) {
-    memory_.reset();
-    static std::atomic_flag said;
-    warn_once(said,
-              "were this run to hang, its GPUs could not tell at which op: the driver does "
-              "not write values in streams",
-              status);
-    return;
-  }
-  check(cudaStreamSynchronize(main));
+  static std::atomic_flag said;
+  memory_ = words_for(write_in_stream, 1 + streams, main, said,
+                      "were this run to hang, its GPUs could not tell at which op: the driver does "
+                      "not write values in streams");
   words_ = words_of(memory_);
 }
 

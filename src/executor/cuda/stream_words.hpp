@@ -20,15 +20,11 @@
 /// show the progress of streams.
 namespace isoscale::executor::cuda {
 
-// The CUDA runtime lacks these two functions of the driver. They return the driver's code: 0 for
-// success, 801 (CUDA_ERROR_NOT_SUPPORTED) if this driver does not have the function.
-
 /// Writes `value` to `to` once all earlier work on the stream is done. Earlier writes to other
-/// memory need not be visible then.
+/// memory need not be visible then. Returns the driver's code: 0 for success, 801
+/// (CUDA_ERROR_NOT_SUPPORTED) if this driver does not have the function, which the runtime lacks.
 [[nodiscard]] int write_in_stream(cudaStream_t stream, const std::uint32_t* to,
                                   std::uint32_t value);
-/// Makes the stream wait until the word at `at` is `value` or greater, modulo 2^32.
-[[nodiscard]] int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value);
 
 /// Holds a stream back until the host has launched the first ops behind the gate, so that the timed
 /// part contains no waits for the launches of these ops. The stream waits for a word of pinned host

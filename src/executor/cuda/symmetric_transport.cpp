@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/symmetric_transport.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <span>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "executor/cuda/kernels/nccl_versions.hpp"
+#include "executor/op_requirements.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -26,10 +25,8 @@ void require_kernel(const Collective& collective, program::DType type) {
   const bool sums = (collective.kind == CollectiveKind::all_reduce ||
                      collective.kind == CollectiveKind::reduce_scatter) &&
                     collective.reduction == program::Reduction::sum;
-  const bool is_narrow = type == program::DType::f32 || type == program::DType::f16 ||
-                         type == program::DType::bf16 || type == program::DType::e4m3 ||
-                         type == program::DType::e5m2;
-  if (moves || (sums && is_narrow)) return;
+  const bool is_summed = type != program::DType::f64 && !is_integer(type);
+  if (moves || (sums && is_summed)) return;
   throw Unsupported(fmt::format("transport=symmetric: NCCL has no symmetric kernel for {} of {}",
                                 program::name(program::kind_of(collective)), program::name(type)));
 }
@@ -155,7 +152,7 @@ class Planner {
     const std::size_t link = communicators_.link_number(kind);
     require_mapped(communicator, me, peer, transfer.axis);
     lane = {link, peer, transfer.direction};
-    auto* const arena = static_cast<std::byte*>(memory_.arenas.symmetric().memory);
+    std::byte* const arena = memory_.arenas[program::Space::symmetric].data();
     std::byte* const data = resolver.address(transfer.slice);
     return {.window = registrations_.window(communicator),
             .peer = peer,
