@@ -60,7 +60,6 @@ struct Gpus {
 
   [[nodiscard]] static executor::CudaOptions options(settings::Graph graph = settings::Graph::off) {
     executor::CudaOptions options;
-    options.gpu_bind = settings::automatic_gpu_bind;
     options.graph = graph;
     return options;
   }

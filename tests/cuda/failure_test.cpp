@@ -9,8 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/error.hpp"
-#include "executor/cuda/device.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "tests/cuda/devices.hpp"
 

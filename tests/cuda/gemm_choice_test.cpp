@@ -5,17 +5,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <array>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "base/error.hpp"
-#include "runner/measure/twin_check.hpp"
 #include "tests/cuda/devices.hpp"
 #include "tests/cuda/twin_requests.hpp"
 #include "tests/mpi/point_runs.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::standin {
 namespace {

@@ -3,7 +3,6 @@
 #include "tests/cuda/nccl_work.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "tests/executor/sketch.hpp"
 
@@ -40,7 +39,99 @@ void reduce_all(const Call& call, const std::byte* parts, std::uint64_t stride) 
 
 int count_of(std::uint64_t bytes) { return static_cast<int>(bytes); }
 
+class Kernel final : public Work {
+ public:
+  Kernel(std::shared_ptr<Ring> ring, std::vector<Call> calls)
+      : ring_(std::move(ring)), calls_(std::move(calls)) {}
+
+  /// Messages match in the order in which they are issued.
+  void issued() override {
+    constexpr int tags = 1 << 14;
+    turn_ = ring_->issued++;
+    for (const Call& call : calls_) {
+      const bool receives = call.kind == CallKind::receive;
+      const bool is_message = receives || call.kind == CallKind::send;
+      int& count = (receives ? ring_->received : ring_->sent)[call.peer];
+      tags_.push_back(is_message ? count++ % tags : 0);
+    }
+  }
+  bool run() override {
+    if (ring_->aborted) return true;
+    if (ring_->is_stuck(turn_) || ring_->finished != turn_) return false;
+    if (requests_.empty()) begin();
+    int done = 0;
+    MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
+    if (done == 0) return false;
+    for (std::size_t i = 0; i < calls_.size(); ++i) end(calls_[i], gathered_[i]);
+    ++ring_->finished;
+    return true;
+  }
+  [[nodiscard]] WorkPointer again() const override { return kernel_of(ring_, calls_); }
+
+ private:
+  void begin() {
+    requests_.assign(calls_.size(), MPI_REQUEST_NULL);
+    gathered_.resize(calls_.size());
+    for (std::size_t i = 0; i < calls_.size(); ++i) begin(calls_[i], i);
+  }
+
+  void begin(const Call& call, std::size_t index) {
+    const int bytes = count_of(call.bytes());
+    MPI_Request* const request = &requests_[index];
+    if (call.kind == CallKind::send) {
+      // Waits for its receiver, as NCCL does with messages of any length.
+      MPI_Issend(call.send, bytes, MPI_BYTE, call.peer, tags_[index], ring_->mpi, request);
+    } else if (call.kind == CallKind::receive) {
+      MPI_Irecv(call.receive, bytes, MPI_BYTE, call.peer, tags_[index], ring_->mpi, request);
+    } else {
+      // A rank that receives a broadcast has nothing to give: nobody takes what it gives here.
+      const bool gives = call.kind != CallKind::broadcast || ring_->rank == call.peer;
+      const auto size = static_cast<std::uint64_t>(ring_->size);
+      const std::uint64_t given = call.bytes() * (call.kind == CallKind::reduce_scatter ? size : 1);
+      gathered_[index].resize(size * given);
+      MPI_Iallgather(gives ? call.send : call.receive, count_of(given), MPI_BYTE,
+                     gathered_[index].data(), count_of(given), MPI_BYTE, ring_->mpi, request);
+    }
+  }
+
+  void end(const Call& call, const std::vector<std::byte>& gathered) const {
+    const auto part_of = [&](int rank) {
+      return gathered.data() + static_cast<std::uint64_t>(rank) * call.bytes();
+    };
+    switch (call.kind) {
+      case CallKind::all_reduce:
+        return reduce_all(call, gathered.data(), call.bytes());
+      case CallKind::reduce:
+        if (ring_->rank == call.peer) reduce_all(call, gathered.data(), call.bytes());
+        return;
+      case CallKind::reduce_scatter:
+        return reduce_all(call, part_of(ring_->rank),
+                          static_cast<std::uint64_t>(ring_->size) * call.bytes());
+      case CallKind::all_gather:
+        std::memcpy(call.receive, gathered.data(), gathered.size());
+        return;
+      case CallKind::broadcast:
+        std::memcpy(call.receive, part_of(call.peer), call.bytes());
+        return;
+      case CallKind::send:
+      case CallKind::receive:
+        return;
+    }
+  }
+
+  std::shared_ptr<Ring> ring_;
+  std::vector<Call> calls_;
+  std::vector<int> tags_;                         ///< of messages
+  std::vector<std::vector<std::byte>> gathered_;  ///< what all ranks sent, of each call
+  std::vector<MPI_Request> requests_;             ///< empty before it begins
+  std::uint64_t turn_ = 0;
+};
+
 }  // namespace
+
+WorkPointer kernel_of(std::shared_ptr<Ring> ring, std::vector<Call> calls) {
+  return std::make_shared<Kernel>(std::move(ring), std::move(calls));
+}
 
 std::optional<program::DType> type_of(ncclDataType_t type) {
   using program::DType;
@@ -51,82 +142,6 @@ std::optional<program::DType> type_of(ncclDataType_t type) {
       {ncclUint8, DType::u8}};
   const auto found = types.find(type);
   return found == types.end() ? std::nullopt : std::optional{found->second};
-}
-
-/// Messages match in the order in which they are issued.
-void Kernel::issued() {
-  constexpr int tags = 1 << 14;
-  turn_ = ring_->issued++;
-  for (const Call& call : calls_) {
-    const bool receives = call.kind == CallKind::receive;
-    const bool is_message = receives || call.kind == CallKind::send;
-    int& count = (receives ? ring_->received : ring_->sent)[call.peer];
-    tags_.push_back(is_message ? count++ % tags : 0);
-  }
-}
-
-bool Kernel::run() {
-  if (ring_->aborted) return true;
-  if (ring_->is_stuck(turn_) || ring_->finished != turn_) return false;
-  if (!has_begun_) begin();
-  int done = 0;
-  MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
-  if (done == 0) return false;
-  for (std::size_t i = 0; i < calls_.size(); ++i) end(calls_[i], gathered_[i]);
-  ++ring_->finished;
-  return true;
-}
-
-void Kernel::begin() {
-  has_begun_ = true;
-  requests_.assign(calls_.size(), MPI_REQUEST_NULL);
-  gathered_.resize(calls_.size());
-  for (std::size_t i = 0; i < calls_.size(); ++i) begin(calls_[i], i);
-}
-
-void Kernel::begin(const Call& call, std::size_t index) {
-  const int bytes = count_of(call.bytes());
-  MPI_Request* const request = &requests_[index];
-  if (call.kind == CallKind::send) {
-    // Waits for its receiver, as NCCL does with messages of any length.
-    MPI_Issend(call.send, bytes, MPI_BYTE, call.peer, tags_[index], ring_->mpi, request);
-  } else if (call.kind == CallKind::receive) {
-    MPI_Irecv(call.receive, bytes, MPI_BYTE, call.peer, tags_[index], ring_->mpi, request);
-  } else {
-    // A rank that receives a broadcast has nothing to give: nobody takes what it gives here.
-    const bool gives = call.kind != CallKind::broadcast || ring_->rank == call.peer;
-    const auto size = static_cast<std::uint64_t>(ring_->size);
-    const std::uint64_t given = call.bytes() * (call.kind == CallKind::reduce_scatter ? size : 1);
-    gathered_[index].resize(size * given);
-    MPI_Iallgather(gives ? call.send : call.receive, count_of(given), MPI_BYTE,
-                   gathered_[index].data(), count_of(given), MPI_BYTE, ring_->mpi, request);
-  }
-}
-
-void Kernel::end(const Call& call, const std::vector<std::byte>& gathered) const {
-  const auto size = static_cast<std::uint64_t>(ring_->size);
-  switch (call.kind) {
-    case CallKind::all_reduce:
-      return reduce_all(call, gathered.data(), call.bytes());
-    case CallKind::reduce:
-      if (ring_->rank == call.peer) reduce_all(call, gathered.data(), call.bytes());
-      return;
-    case CallKind::reduce_scatter:
-      return reduce_all(call,
-                        gathered.data() + static_cast<std::uint64_t>(ring_->rank) * call.bytes(),
-                        size * call.bytes());
-    case CallKind::all_gather:
-      std::memcpy(call.receive, gathered.data(), gathered.size());
-      return;
-    case CallKind::broadcast:
-      std::memcpy(call.receive,
-                  gathered.data() + static_cast<std::uint64_t>(call.peer) * call.bytes(),
-                  call.bytes());
-      return;
-    case CallKind::send:
-    case CallKind::receive:
-      return;
-  }
 }
 
 }  // namespace isoscale::standin

@@ -73,40 +73,11 @@ struct Call {
   [[nodiscard]] std::uint64_t bytes() const { return count * program::element_size(type); }
 };
 
-/// Calls of one group on one communicator: they begin together and end together.
-class Kernel final : public Work {
- public:
-  Kernel(std::shared_ptr<Ring> ring, std::vector<Call> calls)
-      : ring_(std::move(ring)), calls_(std::move(calls)) {}
-  void issued() override;
-  bool run() override;
-  [[nodiscard]] WorkPointer again() const override {
-    return std::make_shared<Kernel>(ring_, calls_);
-  }
-
- private:
-  void begin();
-  void begin(const Call& call, std::size_t index);
-  void end(const Call& call, const std::vector<std::byte>& gathered) const;
-
-  std::shared_ptr<Ring> ring_;
-  std::vector<Call> calls_;
-  std::vector<int> tags_;                         ///< of messages
-  std::vector<std::vector<std::byte>> gathered_;  ///< what all ranks sent, of each call
-  std::vector<MPI_Request> requests_;
-  std::uint64_t turn_ = 0;
-  bool has_begun_ = false;
-};
+/// The kernel of calls of one group on one communicator: they begin together and end together.
+[[nodiscard]] WorkPointer kernel_of(std::shared_ptr<Ring> ring, std::vector<Call> calls);
 
 /// Forgets the registrations as if each had been taken back.
 void forget_registrations(Ring& ring);
-
-/// A window of a communicator; of none when nobody knows it.
-struct Window {
-  std::shared_ptr<Ring> ring{};
-  Range range{};
-};
-[[nodiscard]] Window window_of(void* handle);
 
 [[nodiscard]] std::optional<program::DType> type_of(ncclDataType_t type);
 

@@ -298,20 +298,6 @@ TEST_F(Options, AdviceReachesCudaInOrderAlsoWhereStepsAreGraphs) {
   EXPECT_EQ(machine().graph_launches, 0);
 }
 
-TEST_F(Options, CopiesOfPageableMemoryAreNotReplayedAsGraphs) {
-  executor_ = gpus_.executor(settings::Graph::on);
-  for (const Space space : {Space::pageable, Space::pinned}) {
-    Sketch sketch;
-    const Slice host = sketch.buffer(program::DType::f32, 8, space);
-    const Slice device = sketch.buffer<float>(8);
-    sketch.emit(
-        program::Copy{.rows = 1, .columns = 8, .src = {.slice = host}, .dst = {.slice = device}});
-    const auto session = prepare(sketch);
-    for (int play = 0; play < 3; ++play) session->play({.section = Section::step});
-    EXPECT_EQ(machine().graph_launches > 0, space == Space::pinned);
-  }
-}
-
 TEST_F(Options, OnlyTheSourceOfAChecksumMayLieInPinnedMemory) {
   for (const auto& [source, sum] :
        {std::pair{Space::pinned, Space::device}, std::pair{Space::device, Space::pinned}}) {

@@ -11,10 +11,7 @@
 #include "executor/plugin.hpp"
 
 #include <cstdlib>
-#include <optional>
-#include <string>
 
-#include "executor/cuda/device.hpp"
 #include "executor/fingerprint.hpp"
 #include "tests/cuda/devices.hpp"
 

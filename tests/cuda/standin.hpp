@@ -210,8 +210,6 @@ cudaError_t outcome(cudaError_t status);
 cudaError_t wait_for(const ItemPointer& item);
 /// Runs until nothing is left.
 cudaError_t drain();
-/// The GPU's clock, ns.
-[[nodiscard]] std::int64_t gpu_clock();
 
 }  // namespace isoscale::standin
 

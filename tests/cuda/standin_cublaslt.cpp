@@ -6,12 +6,6 @@
 #include <cublasLt.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <memory>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "tests/cuda/standin.hpp"
 #include "tests/executor/sketch.hpp"

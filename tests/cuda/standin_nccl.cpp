@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: MIT
 
 // NCCL over MPI: communicators and the order of what is issued on them.
-#include <nccl.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 
 #include "tests/cuda/nccl_work.hpp"
 
@@ -39,7 +37,7 @@ ncclResult_t start(std::vector<Call> calls) {
     if (std::ranges::any_of(mine, [&](const Call& call) { return call.stream != stream; })) {
       return ncclInvalidUsage;
     }
-    submit(stream, std::make_shared<Kernel>(ring, std::move(mine)));
+    submit(stream, kernel_of(ring, std::move(mine)));
   }
   return ncclSuccess;
 }

@@ -65,14 +65,15 @@ cudaError_t drain() {
   return work_until([] { return machine().queue.size() == 0; });
 }
 
+namespace {
+
+/// The GPU's clock, ns.
 std::int64_t gpu_clock() {
   if (machine().settings.matmul_cost) return machine().skew;
   if (machine().settings.launch_time > 0) return machine().gpu_time;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() + machine().skew;
 }
-
-namespace {
 
 /// Models the time of a launch on the host, which waits while the queue is full.
 void pay_for_launch() {

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "tests/cuda/standin.hpp"

@@ -5,8 +5,6 @@
 // GPUs that are stand-ins.
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "tests/cuda/devices.hpp"
 #include "tests/executor/executors.hpp"
 #include "tests/mpi/points.hpp"

@@ -7,7 +7,6 @@
 
 #include "tests/cuda/devices.hpp"
 #include "tests/cuda/twin_requests.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::standin {
 namespace {

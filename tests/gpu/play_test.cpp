@@ -5,8 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "tests/executor/sketch.hpp"
 #include "tests/gpu/gpus.hpp"
 #include "workloads/registry.hpp"

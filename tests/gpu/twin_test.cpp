@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Every mesh and precision computes on GPUs what one rank computes on the host.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

@@ -5,8 +5,8 @@
 #include "base/error.hpp"
 #include "executor/cuda/communicators.hpp"
 #include "matchers.hpp"
-#include "program/builder.hpp"
 #include "stack_samples.hpp"
+#include "tests/executor/sketch.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -55,34 +55,22 @@ TEST(CommunicatorPlans, OneOfEachAxisAndStreamAndTwoOfAPipeline) {
   EXPECT_TRUE(plan_of({}).links.empty());
 }
 
-/// `hops` further on to each of them, sent and received, on streams[i].
-program::ProgramSet exchanges(int ranks, const std::vector<int>& hops,
-                              const std::vector<std::string>& streams) {
-  program::Builder builder{Shape{.dp = ranks}};
-  const program::BufferId from = builder.allocate({.count = 1}),
-                          to = builder.allocate({.count = 1});
-  builder.emit(builder.stream("compute"),
-               program::Fill{.dst = builder.whole(from), .source = program::FillSource::constant});
-  builder.begin(program::Section::step);
+/// The plan for messages `hops` further on and for those from as far back, on streams[i].
+CommunicatorPlan plan_of_hops(int ranks, const std::vector<int>& hops,
+                              const std::vector<program::StreamId>& streams = {0, 0, 0}) {
+  using enum program::Direction;
+  Sketch sketch;
+  const program::Slice from = sketch.buffer<float>(1), to = sketch.buffer<float>(1);
   for (std::size_t i = 0; i < hops.size(); ++i) {
-    builder.emit(builder.stream(streams[i]),
-                 program::Exchange{{{.direction = program::Direction::send,
-                                     .axis = Axis::dp,
-                                     .offset = hops[i],
-                                     .slice = builder.whole(from)},
-                                    {.direction = program::Direction::receive,
-                                     .axis = Axis::dp,
-                                     .offset = -hops[i],
-                                     .slice = builder.whole(to)}}});
+    sketch.emit(
+        program::Exchange{{{send, Axis::dp, hops[i], from}, {receive, Axis::dp, -hops[i], to}}},
+        streams[i]);
   }
-  return {.mesh = {.dp = ranks},
-          .programs = {builder.finish()},
-          .program_of_rank = std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0)};
+  return communicator_plan(sketch.on({.dp = ranks}));
 }
 
 TEST(CommunicatorPlans, OneCarriesTheMessagesOfManyLinks) {
-  const std::vector<std::string> one{"compute", "compute", "compute"};
-  const CommunicatorPlan joined = communicator_plan(exchanges(8, {1, 2, 5}, one));
+  const CommunicatorPlan joined = plan_of_hops(8, {1, 2, 5});
   ASSERT_EQ(joined.links.size(), 1U);
   EXPECT_EQ(joined.links[0], (LinkKind{.axis = Axis::dp, .distance = 0, .parity = 0}));
   for (int rank = 0; rank < 8; ++rank) {
@@ -90,34 +78,25 @@ TEST(CommunicatorPlans, OneCarriesTheMessagesOfManyLinks) {
       EXPECT_EQ(joined.carrier(link_kind({.dp = 8}, rank, Axis::dp, offset)), joined.links[0]);
     }
   }
-  EXPECT_EQ(communicator_plan(exchanges(8, {1, -1}, one)).links.size(), 1U);
+  EXPECT_EQ(plan_of_hops(8, {1, -1}).links.size(), 1U);
   // Two links between the same ranks: ops correspond, and tell them apart.
-  EXPECT_EQ(communicator_plan(exchanges(4, {1, 2, -2}, one)).links.size(), 1U);
+  EXPECT_EQ(plan_of_hops(4, {1, 2, -2}).links.size(), 1U);
   // Messages of several streams are kept apart.
-  EXPECT_TRUE(
-      communicator_plan(exchanges(8, {1, 2, 5}, {"compute", "compute", "other"})).joined.empty());
+  EXPECT_TRUE(plan_of_hops(8, {1, 2, 5}, {0, 0, 1}).joined.empty());
 }
 
 /// The second of two ranks sends first what the first one receives last: order tells nothing.
 TEST(CommunicatorPlans, OpsThatDoNotCorrespondKeepTwoLinksBetweenTheSameRanksApart) {
   using enum program::Direction;
   program::ProgramSet set{.mesh = {.dp = 2}, .programs = {}, .program_of_rank = {0, 1}};
-  const auto add = [&set](const std::vector<std::pair<program::Direction, int>>& messages) {
-    program::Builder builder{set.mesh};
-    const program::BufferId buffer = builder.allocate({.count = 1});
-    builder.emit(
-        0, program::Fill{.dst = builder.whole(buffer), .source = program::FillSource::constant});
-    builder.begin(program::Section::step);
-    for (const auto& [direction, offset] : messages) {
-      builder.emit(0, program::Exchange{{{.direction = direction,
-                                          .axis = Axis::dp,
-                                          .offset = offset,
-                                          .slice = builder.whole(buffer)}}});
+  for (const program::Direction direction : {send, receive}) {
+    Sketch sketch;
+    const program::Slice buffer = sketch.buffer<float>(1);
+    for (const int offset : {1, -1}) {
+      sketch.emit(program::Exchange{{{direction, Axis::dp, offset, buffer}}});
     }
-    set.programs.push_back(builder.finish());
-  };
-  add({{send, 1}, {send, -1}});
-  add({{receive, 1}, {receive, -1}});
+    set.programs.push_back(sketch.program());
+  }
   EXPECT_TRUE(communicator_plan(set).joined.empty());
   EXPECT_EQ(communicator_plan(set).links.size(), 2U);
 }

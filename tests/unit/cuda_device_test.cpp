@@ -4,9 +4,7 @@
 
 #include <typeinfo>
 
-#include "base/error.hpp"
 #include "executor/cuda/communicators.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/gemm.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "matchers.hpp"

@@ -5,9 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
 
 #include "executor/op_requirements.hpp"
 #include "tests/cuda/kernel_shim/fibers.hpp"

@@ -8,14 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <random>
-#include <span>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "executor/cuda/kernels/launch.cuh"
 #include "tests/cuda/standin.hpp"

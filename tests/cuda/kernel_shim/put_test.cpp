@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // The put kernel of several ranks, whose blocks all play at the same time.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>

@@ -2,11 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Compares has_kernel() with the starts of the shipped kernels, for all types of all ops.
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstdint>
-#include <string>
 
 #include "tests/cuda/kernel_shim/shipped.hpp"
 
