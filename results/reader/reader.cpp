@@ -309,7 +309,7 @@ base::Limits limits_for(const fs::path& path) {
   const std::chrono::seconds cpu_time{slowdown * (1 + bytes / bytes_per_second)};
   constexpr std::chrono::seconds slow_disk{60};
   const units::Bytes memory = least_memory + units::Bytes{memory_per_byte * bytes};
-  return {.memory = memory, .cpu_time = cpu_time, .wall_time = slow_disk + 10 * cpu_time};
+  return {.memory = memory.value(), .cpu_time = cpu_time, .wall_time = slow_disk + 10 * cpu_time};
 }
 
 /// Writes a whole run, with the points of its part files, to one new file.

@@ -19,7 +19,7 @@ constexpr std::array<std::uint64_t, 8> initial{
     0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
 
 using Order = std::array<std::uint8_t, 16>;
-constexpr std::array<Order, 12> orders{{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+constexpr std::array<Order, 10> orders{{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
                                         {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
                                         {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
                                         {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
@@ -28,23 +28,15 @@ constexpr std::array<Order, 12> orders{{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1
                                         {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11},
                                         {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
                                         {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
-                                        {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0},
-                                        {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-                                        {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3}}};
+                                        {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}}};
+constexpr std::size_t rounds = 12;  // the last two have the orders of the first two
 
 using Words = std::array<std::uint64_t, 16>;
 
 Words words_of(const char* block) {
+  static_assert(std::endian::native == std::endian::little, "BLAKE2 has little-endian words");
   Words words{};
-  if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(words.data(), block, sizeof words);
-    return words;
-  }
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    for (std::size_t byte = 8; byte-- > 0;) {
-      words[i] = words[i] << 8U | static_cast<unsigned char>(block[i * 8 + byte]);
-    }
-  }
+  std::memcpy(words.data(), block, sizeof words);
   return words;
 }
 
@@ -62,7 +54,7 @@ inline void mix(std::uint64_t& a, std::uint64_t& b, std::uint64_t& c, std::uint6
 
 template <std::size_t Round>
 inline void play_round(Words& v, const Words& m) {
-  constexpr const Order& at = orders[Round];
+  constexpr const Order& at = orders[Round % orders.size()];
   mix(v[0], v[4], v[8], v[12], m[at[0]], m[at[1]]);
   mix(v[1], v[5], v[9], v[13], m[at[2]], m[at[3]]);
   mix(v[2], v[6], v[10], v[14], m[at[4]], m[at[5]]);
@@ -89,7 +81,7 @@ void Blake2b::compress(const char* block, Block which) {
   std::copy(initial.begin(), initial.end(), v.begin() + 8);
   v[12] ^= added_;  // BLAKE2 counts bytes in 128 bits; no file needs the upper half
   if (which == Block::last) v[14] = ~v[14];
-  play_rounds(v, m, std::make_index_sequence<orders.size()>{});
+  play_rounds(v, m, std::make_index_sequence<rounds>{});
   for (std::size_t i = 0; i < state_.size(); ++i) state_[i] ^= v[i] ^ v[i + 8];
 }
 

@@ -10,8 +10,7 @@ namespace isoscale::base {
 /// at build time.
 struct BuildInfo {
   std::string_view version;     ///< for example "0.1.0"
-  std::string_view git_hash;    ///< "unknown" outside a git checkout; ends in "-dirty" with local
-                                ///< changes
+  std::string_view git_hash;    ///< "unknown" without git; ends in "-dirty" with local changes
   std::string_view compiler;    ///< "GNU 12.2.0"
   std::string_view build_type;  ///< "Release"
 };

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -46,9 +45,9 @@ void limit(__rlimit_resource resource, std::uint64_t value) {
 void take_limits(const Limits& limits) {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_CPU, static_cast<std::uint64_t>(limits.cpu_time.count()));
-  limit(RLIMIT_FSIZE, limits.memory.value());
+  limit(RLIMIT_FSIZE, limits.memory);
   if (const std::uint64_t in_use = addresses_in_use(); in_use > 0) {
-    limit(RLIMIT_AS, in_use + limits.memory.value());
+    limit(RLIMIT_AS, in_use + limits.memory);
   }
 }
 
@@ -80,7 +79,7 @@ enum class Heard : std::uint8_t { all, too_much, too_late };
 
 /// Appends to `said` the bytes that a forked copy sends. It ends when the copy closes its pipe
 /// (all), at the time `until` (too_late), or when there are more than `most` bytes (too_much).
-Heard listen(int pipe, Clock::time_point until, units::Bytes most, std::string& said) {
+Heard listen(int pipe, Clock::time_point until, std::uint64_t most, std::string& said) {
   std::array<char, 65536> block{};
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
@@ -93,7 +92,7 @@ Heard listen(int pipe, Clock::time_point until, units::Bytes most, std::string& 
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return Heard::all;
     said.append(block.data(), static_cast<std::size_t>(got));
-    if (said.size() > most.value()) return Heard::too_much;
+    if (said.size() > most) return Heard::too_much;
   }
 }
 
@@ -122,13 +121,6 @@ std::string end_of(pid_t process) {
   }
   return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
                              : fmt::format("exit status {}", WEXITSTATUS(status));
-}
-
-std::size_t usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<std::size_t>(std::max(CPU_COUNT(&set), 1));
 }
 
 Answer answer_within(const Limits& limits, const std::function<std::string()>& answer) {

@@ -13,7 +13,6 @@
 #include <string_view>
 
 #include "base/handle.hpp"
-#include "units/quantity.hpp"
 
 /// Runs work in a forked copy of this process under limits, for work that may fail without
 /// throwing.
@@ -37,18 +36,14 @@ bool send_all(int pipe, std::string_view bytes);
 /// "unknown end" if the process cannot be waited for.
 [[nodiscard]] std::string end_of(pid_t process);
 
-/// Returns the number of logical CPUs that this process may run on; 1 if the system does not tell
-/// it.
-[[nodiscard]] std::size_t usable_cores();
-
 /// The most that a forked copy of this process may use.
 struct Limits {
-  /// The address space that the copy may use on top of what this process has in use already. This
-  /// is also the limit for the size of each file that the copy writes.
-  units::Bytes memory;
+  /// The bytes of address space that the copy may use on top of what this process has in use
+  /// already. This is also the limit for the size of each file that the copy writes.
+  std::uint64_t memory;
   std::chrono::seconds cpu_time;  ///< at least 1
   std::chrono::seconds wall_time;
-  units::Bytes answer{std::uint64_t{1} << 16U};  ///< the copy is ended if its answer is longer
+  std::uint64_t answer = 1U << 16U;  ///< bytes; the copy is ended if its answer is longer
 };
 
 /// Returns `answer()`, computed by a forked copy of this process under limits. The copy writes no

@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <cstddef>
-#include <string>
 
 #include "base/forked_work.hpp"
 #include "base/text.hpp"
@@ -21,10 +19,8 @@ namespace {
 /// that move the cursor.
 std::string shown(std::string_view line) {
   std::string text;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find('\n', begin), line.size());
-    text += printable(line.substr(begin, end - begin), end - begin) + '\n';
-    begin = end + 1;
+  for (const std::string_view part : split(line, '\n')) {
+    text += printable(part, part.size()) + '\n';
   }
   return text;
 }

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "base/parallel.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -11,23 +12,15 @@
 #include <thread>
 #include <vector>
 
-#include "base/forked_work.hpp"
-
 namespace isoscale::base {
 namespace {
 
-/// Calls take() on `threads` threads, including this one.
-template <class Take>
-void on_threads(std::size_t threads, const Take& take) {
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(take);
-  take();
-}
-
-void rethrow_first(const std::vector<std::exception_ptr>& thrown) {
-  for (const std::exception_ptr& error : thrown) {
-    if (error) std::rethrow_exception(error);
-  }
+/// Returns the number of logical CPUs that this process may run on; 1 if it is not known.
+std::size_t usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<std::size_t>(std::max(CPU_COUNT(&set), 1));
 }
 
 /// Hands out items to threads in order.
@@ -71,19 +64,8 @@ class Turns {
 }  // namespace
 
 void parallel_for(std::size_t items, const std::function<void(std::size_t)>& work) {
-  std::vector<std::exception_ptr> thrown(items);
-  std::atomic<std::size_t> next = 0;
-  const auto take = [&] {
-    for (std::size_t item = next++; item < items; item = next++) {
-      try {
-        work(item);
-      } catch (...) {  // rethrown to the caller
-        thrown[item] = std::current_exception();
-      }
-    }
-  };
-  on_threads(std::min(usable_cores(), items), take);
-  rethrow_first(thrown);
+  parallel_in_order(
+      items, items, [](std::size_t, std::size_t) { return true; }, work);
 }
 
 std::size_t parallel_in_order(std::size_t items, std::size_t ahead,
@@ -91,7 +73,7 @@ std::size_t parallel_in_order(std::size_t items, std::size_t ahead,
                               const std::function<void(std::size_t)>& work) {
   Turns turns{items, ahead, begins};
   std::vector<std::exception_ptr> thrown(items);
-  on_threads(std::min({usable_cores(), items, ahead}), [&] {
+  const auto take = [&] {
     while (const std::optional<std::size_t> item = turns.next()) {
       try {
         work(*item);
@@ -100,8 +82,16 @@ std::size_t parallel_in_order(std::size_t items, std::size_t ahead,
       }
       turns.end(*item, thrown[*item] != nullptr);
     }
-  });
-  rethrow_first(thrown);
+  };
+  const std::size_t threads = std::min({usable_cores(), items, ahead});
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(take);
+    take();
+  }
+  for (const std::exception_ptr& error : thrown) {
+    if (error) std::rethrow_exception(error);
+  }
   return turns.begun();
 }
 

@@ -7,9 +7,10 @@
 
 namespace isoscale::base {
 
-/// Calls work(item) for the items 0 to items - 1 in no particular order, on usable_cores() threads,
-/// or fewer if there are fewer items. `work` may run for different items at the same time. If calls
-/// throw, the exception of the lowest item is rethrown here after all have ended.
+/// Calls work(item) for the items 0 to items - 1, on one thread for each CPU that this process may
+/// run on, or fewer if there are fewer items. `work` may run for different items at the same time.
+/// If a call throws, no further item begins, and the exception of the lowest item is rethrown here
+/// after all have ended.
 void parallel_for(std::size_t items, const std::function<void(std::size_t)>& work);
 
 /// Calls work(item) for the items 0, 1, ... in order on several threads, at most `ahead` items at a

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 
 #include <fmt/chrono.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -34,9 +35,7 @@ bool is_unsafe(std::uint32_t code) {
   return control || separator || direction;
 }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-/// Returns the optimal string alignment distance of two texts, ignoring letter case.
+/// Returns the optimal string alignment distance of two texts.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> above(b.size() + 1);
@@ -45,16 +44,39 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      const bool same = a[i - 1] == b[j - 1];
       row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (same ? 0U : 1U)});
-      const bool swapped = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-                           lower(a[i - 2]) == lower(b[j - 1]);
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
       if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
     before.swap(above);
     above.swap(row);
   }
   return above[b.size()];
+}
+
+std::string quote_plain(std::string_view argument) {
+  constexpr std::string_view harmless =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  const bool bare =
+      !argument.empty() && argument.find_first_not_of(harmless) == std::string_view::npos;
+  if (bare) return std::string{argument};
+  return fmt::format("'{}'", fmt::join(split(argument, '\''), "'\\''"));
+}
+
+/// Quotes an argument as $'...' (bash, zsh and ksh), with escapes for the bytes that a text file
+/// should not hold.
+std::string quote_bytes(std::string_view argument) {
+  std::string result = "$'";
+  for (const char c : argument) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_printed = byte >= 0x20 && byte < 0x7f;
+    if (c == '\'' || c == '\\') result += '\\';
+    // Each escape is octal with three digits: a hexadecimal one would take in hexadecimal digits
+    // that follow it.
+    result += is_printed ? std::string{c} : fmt::format("\\{:03o}", byte);
+  }
+  return result + "'";
 }
 
 }  // namespace
@@ -64,6 +86,14 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::string lowered(std::string_view text) {
+  std::string result{text};
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
 }
 
 Character next_character(std::string_view text) {
@@ -102,27 +132,19 @@ std::string printable(std::string_view text, std::size_t longest) {
 
 std::string quoted(std::string_view text) { return fmt::format("'{}'", printable(text)); }
 
-bool is_plain(std::string_view text) {
-  while (!text.empty()) {
-    const Character next = next_character(text);
-    if (!next.code || is_unsafe(*next.code)) return false;
-    text.remove_prefix(next.bytes);
-  }
-  return true;
-}
+bool is_plain(std::string_view text) { return printable(text, text.size()) == text; }
 
 std::optional<std::string_view> nearest_name(std::string_view wanted,
                                              std::span<const std::string_view> candidates) {
   constexpr std::size_t least_beginning = 3;
-  constexpr std::size_t longest = 80;  // longer than every known name; bounds the time that hostile
-                                       // input costs
+  constexpr std::size_t longest = 80;  // longer than every name; bounds the cost of hostile input
   if (wanted.empty() || wanted.size() > longest) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t least = 0;
   for (const std::string_view candidate : candidates) {
     // A candidate that begins with `wanted` counts as one letter away.
     const bool begins = wanted.size() >= least_beginning && candidate.starts_with(wanted);
-    const std::size_t distance = begins ? 1 : edit_distance(wanted, candidate);
+    const std::size_t distance = begins ? 1 : edit_distance(lowered(wanted), lowered(candidate));
     // At most two letters may differ, or a third of the longer name if that is more. At least one
     // letter must be the same.
     const std::size_t length = std::max(wanted.size(), candidate.size());
@@ -190,47 +212,6 @@ std::string utc_now() {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
 }
-
-namespace {
-
-std::string quote_plain(std::string_view argument) {
-  constexpr std::string_view harmless =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-  const bool bare =
-      !argument.empty() && argument.find_first_not_of(harmless) == std::string_view::npos;
-  if (bare) return std::string{argument};
-  std::string result = "'";
-  for (const char c : argument) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
-}
-
-/// Quotes an argument as $'...' (bash, zsh and ksh), with escapes for the bytes that a text file
-/// should not hold.
-std::string quote_bytes(std::string_view argument) {
-  std::string result = "$'";
-  for (const char c : argument) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\'' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (byte >= 0x20 && byte < 0x7f) {
-      result += c;
-    } else {
-      // Each escape is octal with three digits: a hexadecimal one would take in hexadecimal digits
-      // that follow it.
-      result += fmt::format("\\{:03o}", byte);
-    }
-  }
-  return result + "'";
-}
-
-}  // namespace
 
 std::string shell_quoted(std::span<const std::string> arguments) {
   std::string line;

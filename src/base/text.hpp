@@ -33,6 +33,9 @@ template <class Number>
 /// Returns the text without the blanks and line breaks at its start and end.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
+/// Returns the text with the letters A to Z in lower case.
+[[nodiscard]] std::string lowered(std::string_view text);
+
 /// A character in UTF-8: the number of bytes it takes, and its code point. If the bytes are not
 /// UTF-8, it is the first byte alone, without a code point.
 struct Character {

@@ -48,8 +48,7 @@ class Quantity {
 using Bytes = Quantity<struct BytesTag, std::uint64_t>;
 using Flops = Quantity<struct FlopsTag, double>;  ///< a count of floating-point operations
 using Seconds = Quantity<struct SecondsTag, double>;
-using Nanoseconds = Quantity<struct NanosecondsTag, std::int64_t>;  ///< time stamps, such as the
-                                                                    ///< start and the end of an op
+using Nanoseconds = Quantity<struct NanosecondsTag, std::int64_t>;  ///< time stamps
 using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 

@@ -3,20 +3,19 @@
 
 #include "units/text.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <limits>
-#include <optional>
-#include <span>
 #include <stdexcept>
 #include <utility>
 
+#include "base/text.hpp"
+
 namespace isoscale::units {
 namespace {
+
+using base::lowered;
+using base::trimmed;
 
 struct ByteUnit {
   std::string_view name;
@@ -51,36 +50,10 @@ constexpr std::array flop_units{
 };
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-std::string lowered(std::string_view text) {
-  std::string result{text};
-  std::ranges::transform(result, result.begin(), lower);
-  return result;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t";
-  const auto first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-/// Returns `text` in quotes, fit for a terminal: control characters are escaped, and over-long
-/// input is cut.
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 40;
-  std::string result = "'";
-  for (const char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
-  }
-  if (text.size() > longest) result += "...";
-  return result + "'";
+  return fmt::format("'{}'", base::printable(text, longest));
 }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
@@ -117,11 +90,7 @@ struct Decimal {
 };
 
 std::optional<std::uint64_t> to_integer(std::string_view digits) {
-  std::uint64_t value = 0;
-  if (digits.empty()) return value;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{}) return std::nullopt;
-  return value;
+  return digits.empty() ? std::optional<std::uint64_t>{0} : base::number_in<std::uint64_t>(digits);
 }
 
 Decimal parse_decimal(std::string_view text) {
@@ -146,7 +115,7 @@ Decimal parse_decimal(std::string_view text) {
   // An exponent, as in 5e8, moves the decimal point to the right, over existing digits and then
   // over added zeros.
   std::string moved;
-  if (!rest.empty() && lower(rest.front()) == 'e') {
+  if (rest.starts_with('e') || rest.starts_with('E')) {
     const std::string_view digits = rest.substr(1, not_digit(rest.substr(1)));
     if (!digits.empty()) {
       const auto exponent = to_integer(digits);

@@ -16,7 +16,7 @@
 namespace isoscale::fuzz {
 
 /// For forked copies of a test, any of which damage may end: enough, however busy the machine is.
-inline constexpr base::Limits limits{.memory = units::Bytes{std::uint64_t{4} << 30U},
+inline constexpr base::Limits limits{.memory = std::uint64_t{4} << 30U,
                                      .cpu_time = std::chrono::seconds{120},
                                      .wall_time = std::chrono::seconds{600}};
 

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 # From left to right: a folder may include what stands left of it and itself.
-COMMON = ["units", "base", "statistics", "mesh", "program", "timeline", "simulate", "workloads",
+COMMON = ["base", "units", "statistics", "mesh", "program", "timeline", "simulate", "workloads",
           "settings", "records", "machine", "preflight"]
 MEASURING = ["comm", "executor"]  # needs MPI
 READING = ["results", "calibration", "analysis"]  # must build without MPI
