@@ -5,11 +5,8 @@
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
-#include <array>
 #include <functional>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -118,27 +115,6 @@ void add_topology(MachineFacts& facts) {
   add_binding(facts, topology);
 }
 
-std::optional<std::string> cpu_model_from(std::string_view cpuinfo) {
-  // x86, POWER and some ARM kernels have one of these keys; other kernels have none.
-  for (const std::string_view key : {"model name", "cpu", "Processor"}) {
-    if (auto model = field_of(cpuinfo, key)) return model;
-  }
-  return std::nullopt;
-}
-
-void add_memory(MachineFacts& facts) {
-  if (const auto meminfo = read_file("/proc/meminfo")) {
-    facts.memory_total = meminfo_field(*meminfo, "MemTotal");
-  }
-  facts.memory_available = memory_available(read_file);
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
-
 }  // namespace
 
 std::size_t count_with_own_core(const std::vector<std::vector<int>>& cores) {
@@ -167,14 +143,18 @@ std::size_t count_with_own_core(const std::vector<std::vector<int>>& cores) {
 
 MachineFacts machine_facts() {
   MachineFacts facts;
-  facts.host = host_name();
-  add_topology(facts);
-  if (!facts.cpu_model) {
-    if (const auto cpuinfo = read_file("/proc/cpuinfo")) facts.cpu_model = cpu_model_from(*cpuinfo);
-  }
-  add_memory(facts);
   utsname system{};
-  if (uname(&system) == 0) facts.os = fmt::format("{} {}", system.sysname, system.release);
+  uname(&system);  // fails only for an invalid address
+  facts.host = system.nodename;
+  facts.os = fmt::format("{} {}", system.sysname, system.release);
+  add_topology(facts);
+  // x86, POWER and some ARM kernels have one of these keys; other kernels have none.
+  const std::string cpuinfo = facts.cpu_model ? "" : read_file("/proc/cpuinfo").value_or("");
+  for (const std::string_view key : {"model name", "cpu", "Processor"}) {
+    if (!facts.cpu_model) facts.cpu_model = field_of(cpuinfo, key);
+  }
+  facts.memory_total = meminfo_field(read_file("/proc/meminfo").value_or(""), "MemTotal");
+  facts.memory_available = memory_available(read_file);
   facts.cpu_quota = cpu_limit(read_file);
   return facts;
 }

@@ -10,7 +10,6 @@
 #include <array>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -21,24 +20,14 @@ namespace {
 
 using settings::ShareGpu;
 
-std::string upper(std::string_view text) {
-  std::string result{text};
-  for (char& c : result) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return result;
-}
-
 /// Returns a PCI bus id in one form for comparisons. Ids come with a domain of 4 or 8 digits or
 /// without one: "0000:1B:00.0", "1b:00.0".
 std::string canonical_pci(std::string_view id) {
-  std::string text = upper(id);
+  std::string text = base::lowered(id);
   if (std::ranges::count(text, ':') == 1) text.insert(0, "0:");
   text.erase(0, std::min(text.find_first_not_of('0'), text.find(':')));
   return text;
 }
-
-std::size_t rank_count(const GpuView& view) { return view.seen_by.size(); }
 
 [[noreturn]] void refuse_none(const GpuView& view) {
   constexpr std::string_view host_fix = "or run with --device host";
@@ -59,51 +48,34 @@ bool names(const settings::GpuName& wanted, const VisibleGpu& gpu) {
     case settings::GpuName::Kind::index:
       return wanted.text == std::to_string(gpu.index);
     case settings::GpuName::Kind::uuid:
-      return upper(wanted.text) == upper(gpu.uuid);
+      return base::lowered(wanted.text) == base::lowered(gpu.uuid);
     case settings::GpuName::Kind::pci_bus_id:
       return canonical_pci(wanted.text) == canonical_pci(gpu.pci_bus_id);
   }
   return false;
 }
 
-std::string list_of(const std::vector<VisibleGpu>& visible) {
-  std::vector<std::string> texts;
-  for (const VisibleGpu& gpu : visible) {
-    texts.push_back(fmt::format("{} ({}, {})", gpu.index, gpu.uuid, gpu.pci_bus_id));
-  }
-  return fmt::format("{}", fmt::join(texts, "; "));
-}
-
 int bound_gpu(const GpuView& view, const std::string& bind) {
   const std::vector<settings::GpuName> entries = settings::parse_gpu_bind(bind);
-  if (entries.size() != rank_count(view)) {
+  const std::size_t ranks = view.seen_by.size();
+  if (entries.size() != ranks) {
     throw base::usage_error(
-        "--gpu-bind {} names {}, but {} on {}: name one for each rank of a node, in their order",
-        base::quoted(bind), base::counted(entries.size(), "GPU"),
-        rank_count(view) == 1 ? "there is 1 rank"
-                              : fmt::format("there are {} ranks", rank_count(view)),
-        view.host);
+        "--gpu-bind {} names {}, but there {} {} on {}: name one for each rank of a node, in their "
+        "order",
+        base::quoted(bind), base::counted(entries.size(), "GPU"), ranks == 1 ? "is" : "are",
+        base::counted(ranks, "rank"), view.host);
   }
   const settings::GpuName& mine = entries[static_cast<std::size_t>(view.local_rank)];
   for (const VisibleGpu& gpu : view.visible) {
     if (names(mine, gpu)) return gpu.index;
   }
+  std::vector<std::string> visible;
+  for (const VisibleGpu& gpu : view.visible) {
+    visible.push_back(fmt::format("{} ({}, {})", gpu.index, gpu.uuid, gpu.pci_bus_id));
+  }
   throw base::usage_error("--gpu-bind: GPU {} is not visible to local rank {} on {}: it sees {}",
                           base::quoted(mine.text), view.local_rank, view.host,
-                          list_of(view.visible));
-}
-
-/// Returns a rank of the node that sees other GPUs than this rank; nullopt if all see the same.
-std::optional<std::size_t> unlike_neighbour(const GpuView& view) {
-  const auto& mine = view.seen_by[static_cast<std::size_t>(view.local_rank)];
-  for (std::size_t rank = 0; rank < view.seen_by.size(); ++rank) {
-    if (view.seen_by[rank] != mine) return rank;
-  }
-  return std::nullopt;
-}
-
-bool each_sees_one(const GpuView& view) {
-  return std::ranges::all_of(view.seen_by, [](const auto& seen) { return seen.size() == 1; });
+                          fmt::join(visible, "; "));
 }
 
 }  // namespace
@@ -112,17 +84,21 @@ int choose_gpu(const GpuView& view, const std::string& bind, ShareGpu share) {
   if (view.visible.empty()) refuse_none(view);
   if (bind != settings::automatic_gpu_bind) return bound_gpu(view, bind);
   const std::size_t gpus = view.visible.size();
-  const std::size_t ranks = rank_count(view);
+  const std::size_t ranks = view.seen_by.size();
   const auto local_rank = static_cast<std::size_t>(view.local_rank);
-  const std::optional<std::size_t> unlike = unlike_neighbour(view);
-  if (unlike && each_sees_one(view)) return view.visible.front().index;
+  const auto unlike = std::ranges::find_if(
+      view.seen_by, [&](const auto& seen) { return seen != view.seen_by[local_rank]; });
+  const bool all_alike = unlike == view.seen_by.end();
+  const bool each_sees_one =
+      std::ranges::all_of(view.seen_by, [](const auto& seen) { return seen.size() == 1; });
+  if (!all_alike && each_sees_one) return view.visible.front().index;
   if (share == ShareGpu::yes) return view.visible[local_rank % gpus].index;
-  if (unlike) {
+  if (!all_alike) {
     throw base::usage_error(
         "the ranks on {0} see different GPUs: local rank {1} sees {2}, local rank {3} sees {4}: "
         "let the scheduler show each rank one GPU or all of the node, or name one per rank with "
         "--gpu-bind",
-        view.host, view.local_rank, gpus, *unlike, view.seen_by[*unlike].size());
+        view.host, view.local_rank, gpus, unlike - view.seen_by.begin(), unlike->size());
   }
   if (gpus < ranks) {
     throw base::usage_error(

@@ -28,8 +28,7 @@ struct GpuFacts : PciFacts {
   std::string pci_bus_id;  ///< NVML's "00000000:1B:00.0"; in preflight the kernel's "0000:1b:00.0"
   std::optional<std::string> name, driver, vbios;
   std::optional<std::string> compute_mode;               ///< "default", "exclusive process", ...
-  std::optional<double> memory, memory_used;             ///< bytes; memory_used is that of all
-                                                         ///< processes together
+  std::optional<double> memory, memory_used;             ///< bytes; used by all processes
   std::optional<double> sm_clock, sm_clock_max;          ///< Hz
   std::optional<double> sm_clock_application;            ///< Hz, the clock that users set or locked
   std::optional<double> memory_clock, memory_clock_max;  ///< Hz

@@ -3,6 +3,8 @@
 
 #include "machine/kernel_files.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -23,16 +25,14 @@ namespace fs = std::filesystem;
 /// Reads a whole number at the beginning of the text; a blank and more text may follow.
 std::optional<std::int64_t> number(std::string_view text) {
   text = base::trimmed(text);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) return std::nullopt;
-  if (end != text.data() + text.size() && *end != ' ' && *end != '\n') return std::nullopt;
-  return value;
+  return base::number_in<std::int64_t>(text.substr(0, text.find_first_of(" \n")));
 }
 
 /// Returns the folders of a control group and of all groups above it, the mount last. In a
-/// container the mount may be the only one of them that exists.
-std::vector<std::string> ancestry(const std::string& mount, std::string_view group) {
+/// container the mount may be the only one of them that exists. `name` is that of the mount in
+/// /sys/fs/cgroup; "" = this folder itself.
+std::vector<std::string> ancestry(std::string_view name, std::string_view group) {
+  const std::string mount = fmt::format("/sys/fs/cgroup{}{}", name.empty() ? "" : "/", name);
   std::vector<std::string> folders;
   std::string path{group};
   while (path.size() > 1) {
@@ -54,17 +54,8 @@ std::vector<std::string> group_folders(const ReadFile& read, std::string_view co
     if (parts.size() < 3) continue;
     const std::string_view path = line.substr(parts[0].size() + parts[1].size() + 2);
     const std::vector<std::string_view> controllers = base::split(parts[1], ',');
-    if (std::find(controllers.begin(), controllers.end(), controller) == controllers.end()) {
-      continue;
-    }
-    std::vector<std::string> mounts;
-    if (controller.empty()) {
-      mounts = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-    } else {
-      mounts = {"/sys/fs/cgroup/" + std::string{parts[1]},
-                "/sys/fs/cgroup/" + std::string{controller}};
-    }
-    for (const std::string& mount : mounts) {
+    if (std::ranges::find(controllers, controller) == controllers.end()) continue;
+    for (const std::string_view mount : {controller.empty() ? "unified" : controller, parts[1]}) {
       for (std::string& folder : ancestry(mount, path)) folders.push_back(std::move(folder));
     }
   }
@@ -84,12 +75,6 @@ void lower(std::optional<T>& least, std::optional<T> value) {
 std::optional<double> ratio(std::optional<std::int64_t> quota, std::optional<std::int64_t> period) {
   if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
   return static_cast<double>(*quota) / static_cast<double>(*period);
-}
-
-/// Returns the part of a control group's memory that is not in use.
-units::Bytes memory_left_of(std::int64_t limit, std::int64_t held) {
-  const std::int64_t left = limit - std::max<std::int64_t>(held, 0);
-  return units::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0))};
 }
 
 /// Returns the value in a line "name value" of memory.stat; 0 if there is none.
@@ -126,7 +111,8 @@ std::optional<units::Bytes> memory_left(const ReadFile& read) {
       if (!limit || *limit >= unlimited) continue;
       const std::int64_t used = read_number(read, folder + files.used).value_or(0);
       const std::int64_t held = used - statistic(read(folder + "/memory.stat"), files.droppable);
-      lower(least, std::optional{memory_left_of(*limit, held)});
+      const std::int64_t left = std::max<std::int64_t>(*limit - std::max<std::int64_t>(held, 0), 0);
+      lower(least, std::optional{units::Bytes{static_cast<std::uint64_t>(left)}});
     }
   }
   return least;

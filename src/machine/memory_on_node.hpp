@@ -26,8 +26,7 @@ class MemoryOnNode {
 
  private:
   struct Before;
-  std::unique_ptr<const Before> before_;  ///< the earlier policy; defined in the .cpp to keep hwloc
-                                          ///< out of here
+  std::unique_ptr<const Before> before_;  ///< the earlier policy, in terms of hwloc
 };
 
 }  // namespace isoscale::machine

@@ -27,8 +27,7 @@ namespace nvml {
 using Device = void*;
 constexpr int success = 0;
 constexpr int not_supported = 3;
-constexpr int no_permission = 4, operating_system = 17;  ///< errors if a control group withholds
-                                                         ///< the GPU
+constexpr int no_permission = 4, operating_system = 17;  ///< a control group withholds the GPU
 constexpr int insufficient_size = 7;
 constexpr int graphics_clock = 0, sm_clock = 1, memory_clock = 2;
 constexpr unsigned most_links = 18;
@@ -70,10 +69,8 @@ struct Utilisation {
 };
 constexpr int gpu_temperature = 0;                ///< a value of nvmlTemperatureSensors_t
 constexpr int corrected = 0, uncorrected = 1;     ///< values of nvmlMemoryErrorType_t
-constexpr int volatile_count = 0;                 ///< of nvmlEccCounterType_t: errors since the
-                                                  ///< driver was loaded
-constexpr int aggregate_count = 1;                ///< of nvmlEccCounterType_t: errors in the GPU's
-                                                  ///< whole life
+/// Values of nvmlEccCounterType_t: errors since the driver was loaded, and in the GPU's whole life.
+constexpr int volatile_count = 0, aggregate_count = 1;
 constexpr unsigned long long idle_reason = 0x01;  ///< the bit nvmlClocksEventReasonGpuIdle
 /// Values of nvmlPageRetirementCause_t.
 constexpr int several_single_bit_errors = 0, double_bit_error = 1;
@@ -91,11 +88,10 @@ struct FieldValue {
   int type, answer;
   unsigned long long value;
 };
-constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< ids of fields that count KiB
-                                                              ///< since the driver was loaded
-constexpr unsigned power_now = 186;  ///< id of the field with the GPU's power, not averaged, in mW
-constexpr unsigned all_links = ~0U;  ///< scope of a field: the sum over all links
-constexpr unsigned whole_gpu = 0;    ///< scope of a field: the GPU without the rest of its module
+/// Ids of fields: KiB since the driver was loaded, and the GPU's power, not averaged, in mW.
+constexpr unsigned nvlink_sent = 138, nvlink_received = 139, power_now = 186;
+/// Scopes of a field: the sum over all links, and the GPU without the rest of its module.
+constexpr unsigned all_links = ~0U, whole_gpu = 0;
 constexpr int unsigned_int = 1, unsigned_long_long = 3;  ///< values of nvmlValueType_t
 
 /// Finds a function of the library by its name, or by the name that older drivers have for it.

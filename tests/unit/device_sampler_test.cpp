@@ -137,15 +137,11 @@ TEST(DeviceSampler, EndsItsThreadWhenItIsDropped) {
 }
 
 /// Files like the kernel's.
-class Files : public testing::Test {
+class Files : public testing::Test, protected preflight::ScratchTree {
  protected:
   void write(const std::string& path, const std::string& text) const {
-    tree_.write(path, text + "\n");
+    ScratchTree::write(path, text + "\n");
   }
-  void remove(const std::string& path) const { tree_.remove(path); }
-  [[nodiscard]] const std::filesystem::path& root() const { return tree_.root(); }
-
-  preflight::ScratchTree tree_;
 };
 
 std::vector<double> read(const Source& source) {

@@ -20,7 +20,7 @@ using testing_support::Texts;
 using units::Bytes;
 using units::Seconds;
 
-TEST(CpuLimit, IsTheTightestOfAllGroupsAbove) {
+TEST(CpuLimit, IsTheTightestOfAllGroupsAboveAndAbsentWhereNoneMakesSense) {
   for (const auto& [files, cpus] :
        {std::pair{Texts{{"/proc/self/cgroup", "0::/slurm/job_7/step_0\n"},
                         {"/sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n"},
@@ -39,9 +39,6 @@ TEST(CpuLimit, IsTheTightestOfAllGroupsAbove) {
          4.0}}) {
     EXPECT_THAT(cpu_limit(known(files)), Optional(cpus));
   }
-}
-
-TEST(CpuLimit, IsAbsentWithoutOneOrWhenItMakesNoSense) {
   for (const Texts& files :
        {Texts{}, {{"/proc/self/cgroup", "0::/\n"}}, {{"/proc/self/cgroup", "nonsense\n\n::\n"}}}) {
     EXPECT_EQ(cpu_limit(known(files)), std::nullopt);
@@ -159,21 +156,6 @@ TEST(RecordedEnvironment, KeepsListedNamesInListOrderAndNothingElse) {
                                     Pair("UCX_TLS", "rc,sm"), Pair("NCCL_ALGO", "")));
 }
 
-TEST(RecordedEnvironment, HasWhatDecidesHowGpusAreUsed) {
-  for (const std::string_view name :
-       base::split("NCCL_ALGO NCCL_PROTO NCCL_IB_HCA NCCL_SOCKET_IFNAME NCCL_P2P_DISABLE "
-                   "NCCL_P2P_LEVEL NCCL_P2P_NET_CHUNKSIZE NCCL_NVLS_ENABLE NCCL_NET_GDR_LEVEL "
-                   "NCCL_CROSS_NIC NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_BUFFSIZE "
-                   "NCCL_IB_GID_INDEX NCCL_TOPO_FILE NCCL_HOSTID NCCL_CUMEM_ENABLE "
-                   "CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS "
-                   "CUDA_MPS_PIPE_DIRECTORY CUBLAS_WORKSPACE_CONFIG NVIDIA_TF32_OVERRIDE "
-                   "UCX_NET_DEVICES SLURM_GPUS_PER_TASK SLURM_GPU_BIND SLURM_STEP_GPUS",
-                   ' ')) {
-    EXPECT_THAT(recorded_environment(known({{std::string{name}, "x"}})),
-                ElementsAre(Pair(name, "x")));
-  }
-}
-
 TEST(RecordedEnvironment, NeverAsksForASecret) {
   std::vector<std::string> asked;
   const auto all = recorded_environment([&](std::string_view name) {
@@ -197,7 +179,7 @@ TEST(ProcessEnvironment, TellsUnsetFromEmpty) {
   EXPECT_EQ(environment("ISOSCALE_TEST_EMPTY"), std::nullopt);
 }
 
-TEST(Singleton, IsFoundUnderEveryLauncher) {
+TEST(Singleton, IsFoundUnderEveryLauncherAndNotConcludedOtherwise) {
   for (const auto& [variables, says] :
        {std::pair{Texts{{"OMPI_COMM_WORLD_SIZE", "4"}},
                   "OMPI_COMM_WORLD_SIZE says that there are 4.*mpirun"},
@@ -208,9 +190,6 @@ TEST(Singleton, IsFoundUnderEveryLauncher) {
          "SLURM_PROCID .* number 3([^0-9]|$)"}}) {
     EXPECT_THAT(singleton_problem(1, known(variables)), Optional(testing::ContainsRegex(says)));
   }
-}
-
-TEST(Singleton, IsNotConcludedOtherwise) {
   for (const auto& [ranks, variables] :
        {std::pair{1, Texts{}},
         {2, {{"OMPI_COMM_WORLD_SIZE", "4"}}},
@@ -229,7 +208,7 @@ std::optional<TimeLimit> limit_in(const Texts& texts) {
   return time_limit(known(texts), 1'800'000'000);
 }
 
-TEST(TimeLimitOf, SlurmIsAnEndAndThatOfPbsALength) {
+TEST(TimeLimitOf, SlurmIsAnEndThatOfPbsALengthAndNonsenseUnknown) {
   EXPECT_EQ(limit_in({{"SLURM_JOB_END_TIME", "1800000600"}}),
             (TimeLimit{.time = Seconds{600}, .source = "SLURM_JOB_END_TIME"}));
   EXPECT_EQ(limit_in({{"SLURM_JOB_END_TIME", "1700000000"}, {"PBS_WALLTIME", "60"}})->time,
@@ -238,9 +217,6 @@ TEST(TimeLimitOf, SlurmIsAnEndAndThatOfPbsALength) {
             (TimeLimit{
                 .time = Seconds{3600}, .source = "PBS_WALLTIME", .span = TimeLimit::Span::of_job}));
   EXPECT_EQ(limit_in({{"PBS_WALLTIME", "01:30:05"}})->time, Seconds{5405});
-}
-
-TEST(TimeLimitOf, NobodyOrNonsenseIsUnknown) {
   EXPECT_FALSE(limit_in({}).has_value());
   for (const char* const text : {"", "soon", "-5", "1:", "1800000600s", "99999999999999999999"}) {
     EXPECT_FALSE(limit_in({{"PBS_WALLTIME", text}}).has_value()) << text;
@@ -259,13 +235,11 @@ TEST(TimeLimitWarning, IsForRunsThatAreExpectedToTakeLonger) {
               HasSubstr("--budget 90s"));
   EXPECT_THAT(*time_limit_warning(TimeLimit{.time = Seconds{0}, .source = "x"}, Seconds{200}),
               Not(HasSubstr("--budget")));
-}
-
-TEST(TimeLimitWarning, ClaimsNoMoreThanTheWholeOfAJob) {
-  const TimeLimit limit{
+  // The limit of a whole job, part of which has passed, promises nothing.
+  const TimeLimit whole{
       .time = Seconds{1200}, .source = "PBS_WALLTIME", .span = TimeLimit::Span::of_job};
-  EXPECT_FALSE(time_limit_warning(limit, Seconds{1200}).has_value());
-  EXPECT_THAT(*time_limit_warning(limit, Seconds{1201}),
+  EXPECT_FALSE(time_limit_warning(whole, Seconds{1200}).has_value());
+  EXPECT_THAT(*time_limit_warning(whole, Seconds{1201}),
               AllOf(testing::ContainsRegex("most 20 min .*PBS_WALLTIME"), HasSubstr("--resume"),
                     Not(HasSubstr("fits")), Not(HasSubstr("ends in"))));
 }

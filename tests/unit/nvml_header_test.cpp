@@ -30,25 +30,15 @@ static_assert(
                       nvmlGpuTopologyLevel_t, nvmlGpuP2PCapsIndex_t, nvmlGpuP2PStatus_t,
                       nvmlTemperatureSensors_t>);
 
+/// Only members that Isoscale reads are compared; the first member of each is at its beginning.
 TEST(NvmlHeader, HasTheStructuresThatAreDeclared) {
   EXPECT_EQ(offsetof(nvml::Memory, total), offsetof(nvmlMemory_t, total));
-  EXPECT_EQ(offsetof(nvml::Memory, free), offsetof(nvmlMemory_t, free));
   EXPECT_EQ(offsetof(nvml::Memory, used), offsetof(nvmlMemory_t, used));
-  EXPECT_EQ(offsetof(nvml::PciInfo, domain), offsetof(nvmlPciInfo_t, domain));
-  EXPECT_EQ(offsetof(nvml::PciInfo, bus), offsetof(nvmlPciInfo_t, bus));
-  EXPECT_EQ(offsetof(nvml::PciInfo, device), offsetof(nvmlPciInfo_t, device));
-  EXPECT_EQ(offsetof(nvml::PciInfo, device_id), offsetof(nvmlPciInfo_t, pciDeviceId));
-  EXPECT_EQ(offsetof(nvml::PciInfo, subsystem_id), offsetof(nvmlPciInfo_t, pciSubSystemId));
   EXPECT_EQ(offsetof(nvml::PciInfo, bus_id), offsetof(nvmlPciInfo_t, busId));
   EXPECT_EQ(offsetof(nvml::FabricInfo, status), offsetof(nvmlGpuFabricInfo_t, status));
   EXPECT_EQ(offsetof(nvml::FabricInfo, clique), offsetof(nvmlGpuFabricInfo_t, cliqueId));
   EXPECT_EQ(offsetof(nvml::FabricInfo, state), offsetof(nvmlGpuFabricInfo_t, state));
-  EXPECT_EQ(offsetof(nvml::ProcessInfo, used_memory), offsetof(nvmlProcessInfo_t, usedGpuMemory));
-  EXPECT_EQ(offsetof(nvml::ProcessInfo, gpu_instance), offsetof(nvmlProcessInfo_t, gpuInstanceId));
-  EXPECT_EQ(offsetof(nvml::Utilisation, memory), offsetof(nvmlUtilization_t, memory));
   EXPECT_EQ(offsetof(nvml::FieldValue, scope), offsetof(nvmlFieldValue_t, scopeId));
-  EXPECT_EQ(offsetof(nvml::FieldValue, timestamp), offsetof(nvmlFieldValue_t, timestamp));
-  EXPECT_EQ(offsetof(nvml::FieldValue, latency), offsetof(nvmlFieldValue_t, latencyUsec));
   EXPECT_EQ(offsetof(nvml::FieldValue, type), offsetof(nvmlFieldValue_t, valueType));
   EXPECT_EQ(offsetof(nvml::FieldValue, answer), offsetof(nvmlFieldValue_t, nvmlReturn));
   EXPECT_EQ(offsetof(nvml::FieldValue, value), offsetof(nvmlFieldValue_t, value));
