@@ -114,10 +114,9 @@ Op behind(const Op& op) { return {.payload = {}, .place = op.place, .stream = op
 Program checked(const RankProgram& program, Summing& summing) {
   const Program& step = program.step();
   Program result;
-  std::array<std::vector<std::uint32_t>, max_streams> now;  // [stream][i]: number of the stream's
-                                                            // ops in `result` after its op i of
-                                                            // `step` and the checksums of that op
-                                                            // have been added
+  // [stream][i]: the number of the stream's ops in `result` after its op i of `step` and the
+  // checksums of that op have been added.
+  std::array<std::vector<std::uint32_t>, max_streams> now;
   std::array<std::uint32_t, max_streams> emitted{};
   for (std::uint32_t index = 0; index < step.ops.size(); ++index) {
     Op op = step.ops[index];

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.hpp"
 #include "base/text.hpp"

@@ -46,15 +46,13 @@ struct Builder::State {
   [[nodiscard]] Program& current() {
     return section == Section::setup ? program.setup : program.steps.back();
   }
-  [[nodiscard]] std::string where() const {
-    return fmt::format(
-        "op {} ({}, layer {}, microbatch {})",
-        section == Section::setup ? program.setup.ops.size() : program.steps.back().ops.size(),
-        name(place.phase), place.layer, place.microbatch);
+  [[nodiscard]] std::string where() {
+    return fmt::format("op {} ({}, layer {}, microbatch {})", current().ops.size(),
+                       name(place.phase), place.layer, place.microbatch);
   }
   /// Throws base::Error if an op is malformed, or if a buffer that holds a scale of the op does not
   /// consist of one f32 element.
-  void verify(const Payload& payload) const {
+  void verify(const Payload& payload) {
     if (const auto why = mistake(payload)) throw base::Error(fmt::format("{}: {}", where(), *why));
     std::visit(
         [&]<class Kind>(const Kind& op) {

@@ -72,17 +72,14 @@ void account_memory(const RankProgram& program, const Program& step, const std::
   for (std::size_t i = 0; i <= ops; ++i) {
     const auto count = [&](BufferId id, bool birth) {
       const Buffer& buffer = program.buffers[id];
-      const std::uint64_t bytes = buffer_bytes(buffer);
-      auto& role = live[static_cast<std::size_t>(buffer.role)];
-      auto& space = live_space[static_cast<std::size_t>(buffer.space)];
-      role = birth ? role + bytes : role - bytes;
-      space = birth ? space + bytes : space - bytes;
+      // Unsigned numbers wrap, so the negative number of bytes is subtracted.
+      const std::uint64_t change = birth ? buffer_bytes(buffer) : -buffer_bytes(buffer);
+      live[static_cast<std::size_t>(buffer.role)] += change;
+      live_space[static_cast<std::size_t>(buffer.space)] += change;
       if (buffer.role != Role::activation) return;
-      if (birth) {
-        ++activations[buffer.microbatch];
-      } else if (--activations[buffer.microbatch] == 0) {
-        activations.erase(buffer.microbatch);
-      }
+      int& buffers = activations[buffer.microbatch];
+      buffers += birth ? 1 : -1;
+      if (buffers == 0) activations.erase(buffer.microbatch);
     };
     for (const BufferId id : dead[i]) count(id, false);
     for (const BufferId id : born[i]) count(id, true);

@@ -37,9 +37,8 @@ struct Facts {
   std::vector<Traffic> traffic;
   std::array<units::Bytes, space_count> peak_live;    ///< peak of live bytes per Space
   std::array<units::Bytes, role_count> peak_of_role;  ///< peak of live bytes per Role
-  int peak_live_microbatches =
-      0;  ///< the largest number of microbatches that have live activations at the same time, if
-          ///< the ops are run in program order
+  /// The most microbatches that have live activations at one time if ops run in program order.
+  int peak_live_microbatches = 0;
 };
 
 [[nodiscard]] Facts facts(const RankProgram& program, const mesh::Shape& mesh);

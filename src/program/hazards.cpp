@@ -42,20 +42,22 @@ std::size_t BufferHistory::find(std::uint64_t element) const {
   return static_cast<std::size_t>(after - segments_.begin()) - 1;
 }
 
+std::span<const BufferHistory::Segment> BufferHistory::touched(const Access& access) const {
+  const std::size_t first = find(access.begin);
+  std::size_t past = first;
+  while (past < segments_.size() && segments_[past].begin < access.end) ++past;
+  return std::span{segments_}.subspan(first, past - first);
+}
+
 void BufferHistory::require(const Access& access, Clock& need) const {
-  for (std::size_t s = find(access.begin); s < segments_.size() && segments_[s].begin < access.end;
-       ++s) {
-    need.join(segments_[s].writers);
-    if (access.mode == Mode::write) need.join(segments_[s].readers);
+  for (const Segment& segment : touched(access)) {
+    need.join(segment.writers);
+    if (access.mode == Mode::write) need.join(segment.readers);
   }
 }
 
 bool BufferHistory::written(const Access& access) const {
-  for (std::size_t s = find(access.begin); s < segments_.size() && segments_[s].begin < access.end;
-       ++s) {
-    if (!segments_[s].written) return false;
-  }
-  return true;
+  return std::ranges::all_of(touched(access), &Segment::written);
 }
 
 void BufferHistory::split_at(std::uint64_t element) {
@@ -70,15 +72,11 @@ void BufferHistory::split_at(std::uint64_t element) {
 void BufferHistory::note(const Access& access, StreamId stream, std::uint32_t count) {
   split_at(access.begin);
   if (access.end < segments_.back().end) split_at(access.end);
-  const std::size_t first = find(access.begin);
+  const std::size_t first = find(access.begin), past = first + touched(access).size();
   if (access.mode == Mode::read) {
-    for (std::size_t s = first; s < segments_.size() && segments_[s].begin < access.end; ++s) {
-      segments_[s].readers.join(stream, count);
-    }
+    for (std::size_t s = first; s < past; ++s) segments_[s].readers.join(stream, count);
     return;
   }
-  std::size_t past = first;
-  while (past < segments_.size() && segments_[past].begin < access.end) ++past;
   Segment& whole = segments_[first];
   whole = {.begin = access.begin, .end = access.end, .written = true, .writers = {}, .readers = {}};
   whole.writers.join(stream, count);

@@ -65,11 +65,11 @@ class BufferHistory {
   struct Segment {
     std::uint64_t begin = 0, end = 0;
     bool written = false;
-    Clock writers;  ///< the last writer; until there is one, the last users of the storage before
-                    ///< this buffer
+    Clock writers;  ///< the last writer; until there is one, the last users of the storage
     Clock readers;
   };
   [[nodiscard]] std::size_t find(std::uint64_t element) const;
+  [[nodiscard]] std::span<const Segment> touched(const Access& access) const;
   void split_at(std::uint64_t element);
 
   std::vector<Segment> segments_;  ///< sorted, disjoint, covering the buffer

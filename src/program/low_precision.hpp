@@ -16,56 +16,40 @@ namespace isoscale::program {
 /// A binary floating type of at most 16 bits: sign, exponent, mantissa. The codes (bit patterns) in
 /// its members have no sign bit.
 struct NarrowFormat {
-  int bits = 0, mantissa_bits = 0, bias = 0;
+  int bits = 0, mantissa_bits = 0;
   std::uint16_t largest = 0;   ///< largest finite code
   std::uint16_t overflow = 0;  ///< the code of larger values: infinity, or `largest`
   std::uint16_t nan = 0;       ///< the code that is written for NaN
   bool has_infinity = true;    ///< true if the highest exponent is for infinity and NaN
 
+  /// The exponent field of values from 1 to below 2, as in IEEE 754.
+  [[nodiscard]] constexpr int bias() const { return (1 << (bits - mantissa_bits - 2)) - 1; }
   [[nodiscard]] constexpr std::uint16_t sign() const {
     return static_cast<std::uint16_t>(1U << static_cast<unsigned>(bits - 1));
   }
 };
 
-inline constexpr NarrowFormat f16_format{.bits = 16,
-                                         .mantissa_bits = 10,
-                                         .bias = 15,
-                                         .largest = 0x7BFF,
-                                         .overflow = 0x7C00,
-                                         .nan = 0x7E00};
-inline constexpr NarrowFormat bf16_format{.bits = 16,
-                                          .mantissa_bits = 7,
-                                          .bias = 127,
-                                          .largest = 0x7F7F,
-                                          .overflow = 0x7F80,
-                                          .nan = 0x7FC0};
+inline constexpr NarrowFormat f16_format{
+    .bits = 16, .mantissa_bits = 10, .largest = 0x7BFF, .overflow = 0x7C00, .nan = 0x7E00};
+inline constexpr NarrowFormat bf16_format{
+    .bits = 16, .mantissa_bits = 7, .largest = 0x7F7F, .overflow = 0x7F80, .nan = 0x7FC0};
 /// OCP 8-bit floating point, revision 1.0: e4m3 has no infinity and one NaN (0x7F); its largest
 /// value is 448.
 inline constexpr NarrowFormat e4m3_format{.bits = 8,
                                           .mantissa_bits = 3,
-                                          .bias = 7,
                                           .largest = 0x7E,
                                           .overflow = 0x7E,
                                           .nan = 0x7F,
                                           .has_infinity = false};
 /// e5m2 has infinities, but values that are too large become the largest finite value, 57344.
 inline constexpr NarrowFormat e5m2_format{
-    .bits = 8, .mantissa_bits = 2, .bias = 15, .largest = 0x7B, .overflow = 0x7B, .nan = 0x7E};
+    .bits = 8, .mantissa_bits = 2, .largest = 0x7B, .overflow = 0x7B, .nan = 0x7E};
 
 /// Returns the format of a narrow floating type; absent for other types.
 [[nodiscard]] constexpr std::optional<NarrowFormat> narrow_format(DType type) {
-  switch (type) {
-    case DType::f16:
-      return f16_format;
-    case DType::bf16:
-      return bf16_format;
-    case DType::e4m3:
-      return e4m3_format;
-    case DType::e5m2:
-      return e5m2_format;
-    default:
-      return std::nullopt;
-  }
+  constexpr std::array formats{f16_format, bf16_format, e4m3_format, e5m2_format};  // as in DType
+  if (type < DType::f16 || type > DType::e5m2) return std::nullopt;
+  return formats[static_cast<std::size_t>(type) - static_cast<std::size_t>(DType::f16)];
 }
 
 /// Returns value / 2^places, rounded to nearest even, or `value` if places <= 0. `value` must be
@@ -93,8 +77,8 @@ inline constexpr NarrowFormat e5m2_format{
     return static_cast<std::uint16_t>(sign | code);
   };
   if (field == double_special) return with_sign(mantissa != 0 ? format.nan : format.overflow);
-  if (field == 0) return sign;        // below 2^-1022: 0 in all of these types
-  const int least = 1 - format.bias;  // exponent of the smallest normal value and the subnormals
+  if (field == 0) return sign;          // below 2^-1022: 0 in all of these types
+  const int least = 1 - format.bias();  // exponent of the smallest normal value and the subnormals
   const int exponent = field - double_bias;
   const int shared = exponent > least ? exponent : least;
   const std::uint64_t kept =
@@ -127,7 +111,7 @@ inline constexpr NarrowFormat e5m2_format{
                     : std::numeric_limits<float>::infinity();
   }
   const unsigned whole = field == 0 ? mantissa : mantissa | (1U << mantissa_bits);
-  const int exponent = (field == 0 ? 1 : static_cast<int>(field)) - format.bias;
+  const int exponent = (field == 0 ? 1 : static_cast<int>(field)) - format.bias();
   const auto power = std::bit_cast<double>(
       static_cast<std::uint64_t>(exponent - format.mantissa_bits + 1023) << 52U);
   const auto value = static_cast<float>(whole * power);

@@ -21,8 +21,7 @@ enum class Rendezvous : std::uint8_t { none, group, peers };
 struct StuckOp {
   int rank = 0;
   std::uint32_t op = 0;
-  bool posted = false;       ///< true if the op waits for partners on other ranks, false if it
-                             ///< waits for other streams of its own rank
+  bool posted = false;       ///< true: it waits for other ranks; false: for streams of its own
   std::vector<int> present;  ///< for a collective: the members that have arrived
 };
 

@@ -200,8 +200,7 @@ struct Fill {
   std::int32_t exponent = 0;
   double value = 0;
   std::int32_t range = 127;  ///< random: 1 ... 127
-  std::uint32_t one_in = 1;  ///< random: on average, one in this many elements is drawn; others
-                             ///< are 0
+  std::uint32_t one_in = 1;  ///< random: on average, one in this many elements is drawn, not 0
 };
 
 /// Returns the op that sets all elements of a slice to `value`.
@@ -381,33 +380,15 @@ enum class OpKind : std::uint8_t {
   rows,
   checksum,
 };
-inline constexpr std::array<std::string_view, 27> op_kind_names{"gemm",
-                                                                "all_reduce",
-                                                                "reduce_scatter",
-                                                                "all_gather",
-                                                                "broadcast",
-                                                                "reduce",
-                                                                "gather",
-                                                                "scatter",
-                                                                "all_to_all",
-                                                                "barrier",
-                                                                "exchange",
-                                                                "copy",
-                                                                "add",
-                                                                "cast",
-                                                                "fill",
-                                                                "update",
-                                                                "advise",
-                                                                "norm",
-                                                                "norm_gradient",
-                                                                "activation",
-                                                                "activation_gradient",
-                                                                "softmax",
-                                                                "softmax_gradient",
-                                                                "select",
-                                                                "spread",
-                                                                "rows",
-                                                                "checksum"};
+inline constexpr auto op_kind_names = std::to_array<std::string_view>(
+    {"gemm",
+     // the collectives, in the order of CollectiveKind
+     "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter",
+     "all_to_all", "barrier",
+     // the other payloads, in the order of Payload
+     "exchange", "copy", "add", "cast", "fill", "update", "advise", "norm", "norm_gradient",
+     "activation", "activation_gradient", "softmax", "softmax_gradient", "select", "spread", "rows",
+     "checksum"});
 inline constexpr std::size_t op_kind_count = op_kind_names.size();
 [[nodiscard]] constexpr std::string_view name(OpKind kind) {
   return op_kind_names[static_cast<std::size_t>(kind)];

@@ -62,12 +62,11 @@ struct Operand {
   Member Op::*member;  ///< a Matrix, a Slice, or the BufferId of a single element
   Mode mode;
   Elements elements;
-  Extents (*extents)(const Op&) = nullptr;  ///< null if the operand is not a matrix, or if its
-                                            ///< extents are not known
-  bool (*condition)(const Op&) = nullptr;   ///< if not null, the op uses the operand only where
-                                            ///< this is true
-  bool is_optional = false;                 ///< true if an op may leave the operand without a
-                                            ///< buffer
+  /// Null if the operand is not a matrix, or if its extents are not known.
+  Extents (*extents)(const Op&) = nullptr;
+  /// If not null, the op uses the operand only where this is true.
+  bool (*condition)(const Op&) = nullptr;
+  bool is_optional = false;  ///< true if an op may leave the operand without a buffer
 
   [[nodiscard]] constexpr Slice slice(const Op& op) const {
     if constexpr (std::is_same_v<Member, Matrix>) {

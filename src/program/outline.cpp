@@ -17,8 +17,7 @@ double flop_of(const Payload& payload) {
   return 2.0 * gemm->m * gemm->n * gemm->k * gemm->batch;
 }
 
-/// Returns the size of a collective in bytes as nccl-tests defines it: for all_gather, gather and
-/// scatter the data of the whole group, for other collectives the larger buffer of one rank.
+/// Returns OutlineOp::bytes of a collective.
 std::uint64_t collective_bytes(const RankProgram& program, const Collective& op, int group) {
   const std::uint64_t send = slice_bytes(program, op.send);
   const std::uint64_t receive = slice_bytes(program, op.receive);

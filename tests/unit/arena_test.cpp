@@ -62,7 +62,7 @@ class RandomProgram {
   void write_to(StreamId stream, const Slice& to) {
     for (const BufferId from : readable_) {
       if (builder_.buffer(from).count < to.count || from == to.buffer || below(3) > 0) continue;
-      builder_.emit(stream, copy({.buffer = from, .offset = 0, .count = to.count}, to));
+      builder_.emit(stream, row_copy({.buffer = from, .offset = 0, .count = to.count}, to));
       return;
     }
     builder_.emit(stream, fill(to));

@@ -12,8 +12,6 @@
 /// Ops of one row, for programs that are written by hand.
 namespace isoscale::program {
 
-inline Copy copy(const Slice& src, const Slice& dst) { return row_copy(src, dst); }
-
 inline Fill fill(const Slice& dst) {
   return {.dst = dst, .shard = {.extents = {1, 1, dst.count}, .local = {0, 0, 1}}};
 }

@@ -44,7 +44,7 @@ class BuilderTest : public testing::Test {
 TEST_F(BuilderTest, DerivesTheWaitOfAReadAfterAWriteOnAnotherStream) {
   const BufferId a = floats(100), b = floats(100);
   emit(0, fill(whole(a)));
-  emit(side, copy(whole(a), whole(b)));
+  emit(side, row_copy(whole(a), whole(b)));
   finish();
   ASSERT_EQ(program.step().ops.size(), 2U);
   EXPECT_TRUE(program.step().ops[0].awaited);
@@ -67,8 +67,8 @@ TEST_F(BuilderTest, LeavesOutWhatAnotherWaitImplies) {
   // c depends on a (stream 0) and on b (stream 1), and b already on a: one wait is enough.
   const BufferId x = floats(10), y = floats(20), z = floats(20);
   emit(0, fill(whole(x)));
-  emit(side, copy(whole(x), {.buffer = y, .offset = 0, .count = 10}));
-  emit(side, copy(whole(x), {.buffer = y, .offset = 10, .count = 10}));
+  emit(side, row_copy(whole(x), {.buffer = y, .offset = 0, .count = 10}));
+  emit(side, row_copy(whole(x), {.buffer = y, .offset = 10, .count = 10}));
   const auto row_of = [&](BufferId id) { return Matrix{whole(id), 10}; };
   emit(other, Add{.rows = 1, .columns = 10, .a = row_of(x), .b = row_of(y), .dst = row_of(z)});
   finish();
@@ -100,7 +100,7 @@ TEST_F(BuilderTest, SecondUserOfReusedStorageAlsoComesAfterItsFormerUsers) {
   // `side`, its second half by one that does not and must be made to wait.
   const BufferId a = floats(1024), probe = floats(1024);
   emit(side, fill(whole(a)));
-  emit(0, copy(whole(a), whole(probe)));
+  emit(0, row_copy(whole(a), whole(probe)));
   builder.release(a);
   const BufferId b = floats(1024);
   emit(0, fill({.buffer = b, .offset = 0, .count = 512}));
@@ -113,9 +113,9 @@ TEST_F(BuilderTest, SecondUserOfReusedStorageAlsoComesAfterItsFormerUsers) {
 TEST_F(BuilderTest, RefusesMistakesOfAuthors) {
   const BufferId a = floats(10), b = floats(10);
   const auto said = [&](const Payload& op) { return error_of([&] { emit(0, op); }); };
-  EXPECT_THAT(said(copy(whole(a), whole(b))), HasSubstr("nothing has written"));
+  EXPECT_THAT(said(row_copy(whole(a), whole(b))), HasSubstr("nothing has written"));
   emit(0, fill({.buffer = a, .offset = 0, .count = 5}));
-  EXPECT_THAT(said(copy(whole(a), whole(b))), HasSubstr("nothing has written"));
+  EXPECT_THAT(said(row_copy(whole(a), whole(b))), HasSubstr("nothing has written"));
   EXPECT_THAT(said(fill({.buffer = a, .offset = 6, .count = 5})), HasSubstr("past its buffer"));
   builder.release(a);
   EXPECT_THAT(said(fill(whole(a))), HasSubstr("after its release"));
@@ -307,12 +307,8 @@ std::string checked(const Write& write) {
   return error_of([&] { check(set); });
 }
 
-Transfer send(const Slice& slice) {
-  return {.direction = Direction::send, .axis = mesh::Axis::pp, .offset = 1, .slice = slice};
-}
-Transfer receive(const Slice& slice) {
-  return {.direction = Direction::receive, .offset = -1, .slice = slice};
-}
+Transfer send(const Slice& slice) { return send_to(mesh::Axis::pp, 1, slice); }
+Transfer receive(const Slice& slice) { return receive_from(mesh::Axis::pp, -1, slice); }
 
 TEST(CheckTest, NamesMessagesThatDoNotMeet) {
   // Grouped in one exchange, sends that face each other pass.

@@ -49,7 +49,7 @@ RankProgram playing(const Lines& ops) {
     const Slice slice = buffers.at(from);
     const Payload payload = kind == "fill" ? Payload{fill(slice)}
                             : kind == "copy"
-                                ? Payload{copy(slice, buffers.at(to))}
+                                ? Payload{row_copy(slice, buffers.at(to))}
                                 : Payload{Collective{.kind = CollectiveKind::all_reduce,
                                                      .axes = mesh::Axis::dp,
                                                      .send = slice,
