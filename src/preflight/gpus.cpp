@@ -3,26 +3,62 @@
 
 #include "preflight/collect_facts.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
-#include "machine/gpu_facts.hpp"
+#include "base/folder_entries.hpp"
+#include "base/handle.hpp"
+#include "base/text.hpp"
+#include "machine/kernel_files.hpp"
 
 namespace isoscale::preflight {
 namespace {
 
 namespace fs = std::filesystem;
+using base::Descriptor;
 using nvml::ask;
 using nvml::ask_clock;
 using nvml::ask_power;
 using nvml::ask_text;
 using nvml::Device;
 using nvml::Functions;
+
+/// Converts NVML's "00000000:1B:00.0" to the form of sysfs: "0000:1b:00.0".
+std::string sysfs_bus_id(std::string_view bus_id) {
+  constexpr std::size_t domain_digits = 4;
+  while (bus_id.find(':') != std::string_view::npos && bus_id.find(':') > domain_digits &&
+         bus_id.front() == '0') {
+    bus_id.remove_prefix(1);
+  }
+  return base::lowered(bus_id);
+}
+
+/// Returns the sysfs folders of the node's NVIDIA GPUs (display controllers, class 0x0300 and
+/// 0x0302), in the order of bus ids; nullopt if the kernel shows no PCI bus.
+std::optional<std::vector<fs::path>> nvidia_functions(const fs::path& root) {
+  const fs::path bus = root / "sys/bus/pci/devices";
+  std::error_code failure;
+  if (!fs::is_directory(bus, failure)) return std::nullopt;
+  std::vector<fs::path> functions;
+  for (fs::path& function : base::entries_of(bus)) {
+    if (machine::line_in(function / "vendor") != "0x10de") continue;
+    const std::string kind = machine::line_in(function / "class").value_or("");
+    if (kind.starts_with("0x0300") || kind.starts_with("0x0302")) {
+      functions.push_back(std::move(function));
+    }
+  }
+  return functions;
+}
 
 std::optional<int> ask_int(int (*function)(Device, unsigned*), Device device) {
   const std::optional<unsigned> value = ask<unsigned>(function, device);
@@ -43,21 +79,18 @@ std::optional<std::int64_t> retired_pages(const Functions& nvml, Device device, 
 /// Returns the names of the reasons that nvmlDeviceGetCurrentClocksEventReasons gives, as bits, for
 /// a reduced clock. The reason "idle" is left out.
 std::vector<std::string> names_of_throttle_reasons(unsigned long long bits) {
-  struct Reason {
-    unsigned long long bit;
-    const char* name;
-  };
-  constexpr std::array<Reason, 8> reasons{{{0x02, "application clock settings"},
-                                           {0x04, "software power cap"},
-                                           {0x08, "hardware slowdown"},
-                                           {0x10, "sync boost"},
-                                           {0x20, "software thermal slowdown"},
-                                           {0x40, "hardware thermal slowdown"},
-                                           {0x80, "hardware power brake"},
-                                           {0x100, "display clock settings"}}};
+  constexpr std::array<std::pair<unsigned long long, const char*>, 8> reasons{
+      {{0x02, "application clock settings"},
+       {0x04, "software power cap"},
+       {0x08, "hardware slowdown"},
+       {0x10, "sync boost"},
+       {0x20, "software thermal slowdown"},
+       {0x40, "hardware thermal slowdown"},
+       {0x80, "hardware power brake"},
+       {0x100, "display clock settings"}}};
   std::vector<std::string> names;
-  for (const Reason& reason : reasons) {
-    if ((bits & reason.bit) != 0) names.emplace_back(reason.name);
+  for (const auto& [bit, name] : reasons) {
+    if ((bits & bit) != 0) names.emplace_back(name);
   }
   return names;
 }
@@ -151,22 +184,25 @@ GpuFacts ask_gpu(const Functions& nvml, Device device) {
   return gpu;
 }
 
-/// Adds all GPUs that NVML lists to `found`. If NVML cannot count them, `found` is not changed.
-void ask_all(FoundGpus& found, const Functions& nvml) {
+/// Adds all GPUs that NVML lists to `node`, and returns NVML's handles of them. If NVML cannot
+/// count them, `node` is not changed.
+std::vector<Device> ask_all(CheckedNode& node, const Functions& nvml) {
+  std::vector<Device> handles;
   const std::optional<unsigned> count = ask<unsigned>(nvml.count);
-  if (!count || nvml.handle_by_index == nullptr) return;
-  found.gpus.emplace();
-  found.lost = 0;
+  if (!count || nvml.handle_by_index == nullptr) return handles;
+  node.gpus.emplace();
+  node.gpus_lost = 0;
   for (unsigned index = 0; index < *count; ++index) {
     Device device = nullptr;
     const int answer = nvml.handle_by_index(index, &device);
     // A GPU that a control group hides from this process is not counted as lost.
     const bool withheld = answer == nvml::no_permission || answer == nvml::operating_system;
-    if (answer != nvml::success && !withheld) ++*found.lost;
+    if (answer != nvml::success && !withheld) ++*node.gpus_lost;
     if (answer != nvml::success) continue;
-    found.gpus->push_back(ask_gpu(nvml, device));
-    found.handles.push_back(device);
+    node.gpus->push_back(ask_gpu(nvml, device));
+    handles.push_back(device);
   }
+  return handles;
 }
 
 /// Adds the facts that sysfs shows. For the PCIe link, facts that NVML gave are kept.
@@ -198,24 +234,140 @@ void ask_peers(CheckedPeers& peers, const Functions& nvml, Device a, Device b) {
   }
 }
 
+constexpr std::size_t most_bytes = std::size_t{16} << 20U;  // most bytes that are read from a log
+constexpr int most_reads = 1 << 16;                         // most read() calls on a log
+
+Descriptor open_to_read(const fs::path& file) {
+  return Descriptor{open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+}
+
+/// Reads what a file contains now, without waiting for more. Each read() of /dev/kmsg returns one
+/// message.
+std::string read_now(const Descriptor& file) {
+  std::array<char, 8192> message{};  // the longest message of the kernel
+  std::string text;
+  for (int i = 0; i < most_reads && text.size() < most_bytes; ++i) {
+    const ssize_t got = ::read(file.get(), message.data(), message.size());
+    if (got > 0) text.append(message.data(), static_cast<std::size_t>(got));
+    // Messages were overwritten before they were read, or a signal came. The next read may succeed.
+    const bool overwritten = got < 0 && (errno == EPIPE || errno == EINTR);
+    if (got <= 0 && !overwritten) break;
+  }
+  return text;
+}
+
+/// Returns when the kernel started, in seconds since 1970, from the line "btime 1763754000" of
+/// proc/stat.
+std::optional<double> boot_time(const fs::path& root) {
+  constexpr std::string_view key = "\nbtime ";
+  const std::optional<std::string> stat = machine::read_file((root / "proc/stat").string());
+  const std::size_t at = stat ? stat->find(key) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;
+  return machine::leading_number(std::string_view{*stat}.substr(at + key.size()));
+}
+
+/// Returns the messages in var/log/kern.log since the kernel started; "" if the file cannot be
+/// read, or was last written before the kernel started.
+std::string log_of_this_boot(const fs::path& root) {
+  constexpr std::string_view first_message = "Linux version ";
+  const Descriptor file = open_to_read(root / "var/log/kern.log");
+  const std::optional<double> booted = boot_time(root);
+  struct stat about {};
+  if (!file || !booted || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) ||
+      static_cast<double>(about.st_mtim.tv_sec) < *booted) {
+    return {};
+  }
+  if (about.st_size > static_cast<off_t>(most_bytes)) {
+    lseek(file.get(), -static_cast<off_t>(most_bytes), SEEK_END);
+  }
+  std::string text = read_now(file);
+  const std::size_t start = text.rfind(first_message);
+  if (start != std::string::npos) text.erase(0, start);
+  return text;
+}
+
+/// Converts the place of a GPU in an Xid message, "PCI:0000:1b:00" or, from old drivers,
+/// "0000:1b:00", to a bus id: "0000:1b:00.0".
+std::string bus_id_in(std::string_view place) {
+  constexpr std::string_view bus = "PCI:";
+  if (place.starts_with(bus)) place.remove_prefix(bus.size());
+  const bool whole = place.find('.') != std::string_view::npos;
+  return sysfs_bus_id(whole ? std::string{place} : fmt::format("{}.0", place));
+}
+
+/// Returns the kernel's messages since the kernel started, as far as they are still kept. They are
+/// read from dev/kmsg or, if that is impossible, from var/log/kern.log. It never waits for
+/// messages, and reads no more than 16 MiB. "" if neither file can be read, or neither has messages
+/// of this boot.
+std::string kernel_log(const fs::path& root) {
+  std::string text;
+  if (const Descriptor messages = open_to_read(root / "dev/kmsg")) text = read_now(messages);
+  return text.empty() ? log_of_this_boot(root) : text;
+}
+
+/// Returns the Xids (error codes of NVIDIA's driver) in a kernel log, by PCI bus id
+/// ("0000:1b:00.0"). Each code is listed once, in the order of first appearance. A message looks
+/// like "NVRM: Xid (PCI:0000:1b:00): 79, ..." (NVIDIA, XID Errors).
+std::map<std::string, std::vector<int>> xids_in(std::string_view log) {
+  constexpr std::string_view report = "NVRM: Xid (", end_of_place = "): ";
+  std::map<std::string, std::vector<int>> xids;
+  for (std::size_t at = log.find(report); at != std::string_view::npos; at = log.find(report)) {
+    log.remove_prefix(at + report.size());
+    const std::string_view line = log.substr(0, log.find('\n'));
+    const std::size_t place = line.find(end_of_place);
+    if (place == std::string_view::npos) continue;
+    const std::string_view rest = line.substr(place + end_of_place.size());
+    int code = 0;
+    if (std::from_chars(rest.data(), rest.data() + rest.size(), code).ec != std::errc{}) continue;
+    std::vector<int>& codes = xids[bus_id_in(line.substr(0, place))];
+    if (std::ranges::find(codes, code) == codes.end()) codes.push_back(code);
+  }
+  return xids;
+}
+
+/// Adds to each GPU the Xids (error codes of NVIDIA's driver) that the kernel's log reports for it.
+/// A GPU without such messages gets an empty list.
+void add_xids(std::vector<GpuFacts>& gpus, const fs::path& root) {
+  if (gpus.empty()) return;
+  const std::string log = kernel_log(root);
+  if (log.empty()) return;
+  std::map<std::string, std::vector<int>> xids = xids_in(log);
+  for (GpuFacts& gpu : gpus) {
+    if (!gpu.pci_bus_id.empty()) gpu.xids = xids[gpu.pci_bus_id];  // the log names it by bus id
+  }
+}
+
 }  // namespace
 
-FoundGpus find_gpus(const Functions* nvml, const fs::path& root) {
-  FoundGpus found;
-  if (nvml != nullptr) ask_all(found, *nvml);
-  const std::optional<std::vector<fs::path>> functions = nvidia_functions(root);
-  if (!functions) return found;
-  if (!found.gpus) found.gpus.emplace();
-  for (const fs::path& function : *functions) {
+void add_gpus(CheckedNode& node, const FactSources& sources) {
+  const Functions* const nvml = sources.functions();
+  const std::vector<Device> handles =
+      nvml == nullptr ? std::vector<Device>{} : ask_all(node, *nvml);
+  const std::optional<std::vector<fs::path>> functions = nvidia_functions(sources.root);
+  if (functions && !node.gpus) node.gpus.emplace();
+  for (const fs::path& function : functions.value_or(std::vector<fs::path>{})) {
     const std::string bus_id = function.filename().string();
-    auto gpu = std::ranges::find(*found.gpus, bus_id, &GpuFacts::pci_bus_id);
-    if (gpu == found.gpus->end()) {
-      gpu = found.gpus->emplace(found.gpus->end());
+    auto gpu = std::ranges::find(*node.gpus, bus_id, &GpuFacts::pci_bus_id);
+    if (gpu == node.gpus->end()) {
+      gpu = node.gpus->emplace(node.gpus->end());
       gpu->pci_bus_id = bus_id;
     }
     add_pci(*gpu, pci_facts(function));
   }
-  return found;
+  if (!node.gpus) return;
+  add_xids(*node.gpus, sources.root);
+  for (std::size_t j = 0; j < node.gpus->size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      const GpuFacts &a = (*node.gpus)[i], &b = (*node.gpus)[j];
+      CheckedPeers& peers = node.peers.emplace_back();
+      peers.i = static_cast<int>(i);
+      peers.j = static_cast<int>(j);
+      if (j < handles.size()) ask_peers(peers, *nvml, handles[i], handles[j]);
+      if (joined_by_nvlinks(a, b)) peers.link = "NVLink";
+      const auto distance = distance_between(a, b);
+      if (!peers.link && distance) peers.link = name(*distance);
+    }
+  }
 }
 
 std::optional<GpuFacts> collect_gpu(const FactSources& sources, std::string_view uuid) {
@@ -241,28 +393,6 @@ std::optional<std::vector<std::string>> collect_visible_gpus(const FactSources& 
     if (auto uuid = ask_text(nvml->uuid, *device)) uuids.push_back(*std::move(uuid));
   }
   return uuids;
-}
-
-std::vector<CheckedPeers> find_peers(const Functions* nvml, const FoundGpus& found) {
-  std::vector<CheckedPeers> all;
-  if (!found.gpus) return all;
-  for (std::size_t j = 0; j < found.gpus->size(); ++j) {
-    for (std::size_t i = 0; i < j; ++i) {
-      const GpuFacts &a = (*found.gpus)[i], &b = (*found.gpus)[j];
-      CheckedPeers peers;
-      peers.i = static_cast<int>(i);
-      peers.j = static_cast<int>(j);
-      if (nvml != nullptr && j < found.handles.size()) {
-        ask_peers(peers, *nvml, found.handles[i], found.handles[j]);
-      }
-      if (joined_by_nvlinks(a, b)) peers.link = "NVLink";
-      if (!peers.link) {
-        if (const auto distance = distance_between(a, b)) peers.link = name(*distance);
-      }
-      all.push_back(std::move(peers));
-    }
-  }
-  return all;
 }
 
 }  // namespace isoscale::preflight

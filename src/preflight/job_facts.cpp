@@ -76,12 +76,8 @@ void find_nvlinks(CheckedNode& node) {
 std::vector<CheckedNode> merge_nodes(std::vector<CheckedNode> reported) {
   std::map<int, CheckedNode> nodes;
   for (CheckedNode& node : reported) {
-    const int index = node.node;
-    const auto known = nodes.find(index);
-    if (known == nodes.end()) {
-      nodes.emplace(index, std::move(node));
-      continue;
-    }
+    const auto [known, is_new] = nodes.try_emplace(node.node, std::move(node));
+    if (is_new) continue;  // otherwise `node` was not moved
     for (GpuFacts& gpu : node.gpus.value_or(std::vector<GpuFacts>{})) {
       add_gpu(known->second, std::move(gpu));
     }

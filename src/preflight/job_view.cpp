@@ -4,6 +4,7 @@
 #include "preflight/rules.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 #include "base/text.hpp"
@@ -55,19 +56,17 @@ AdapterList parse(std::string_view list) {
 bool fits(std::string_view part, const AdapterList& list, const CheckedPort& port) {
   const std::size_t colon = part.find(':');
   const std::string_view device = part.substr(0, colon);
-  if (colon != std::string_view::npos && part.substr(colon + 1) != fmt::format("{}", port.port)) {
-    return false;
-  }
+  const bool has_other_number =
+      colon != std::string_view::npos && part.substr(colon + 1) != fmt::format("{}", port.port);
+  if (has_other_number) return false;
   return list.is_whole ? port.device == device : port.device.starts_with(device);
 }
 
 /// True if `part`, an entry of NCCL_IB_HCA, is the port's adapter and number, or only its adapter.
 /// In the second case only the adapter's first port counts, since further ports may be unused.
 bool names_in_full(std::string_view part, const CheckedPort& port) {
-  const std::size_t colon = part.find(':');
-  if (part.substr(0, colon) != port.device) return false;
-  return colon == std::string_view::npos ? port.port == 1
-                                         : part.substr(colon + 1) == fmt::format("{}", port.port);
+  return part == fmt::format("{}:{}", port.device, port.port) ||
+         (port.port == 1 && part == port.device);
 }
 
 std::optional<std::string> value_in(const std::map<std::string, std::string>& values,
@@ -95,23 +94,18 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
   }
   for (const CheckedNode& node : job.nodes) {
     if (!node.gpus) continue;
-    const auto begin = gpus.size();
-    int index = 0;
-    bool any_taken = false;
+    std::vector<JobGpu> here;
     for (const GpuFacts& gpu : *node.gpus) {
-      JobGpu& one =
-          gpus.emplace_back(JobGpu{.node = &node, .gpu = &gpu, .index = index++, .ranks = {}});
-      if (const auto found = ranks.find(gpu.uuid); found != ranks.end()) one.ranks = found->second;
-      any_taken = any_taken || !one.ranks.empty();
+      const auto index = static_cast<int>(here.size());
+      here.push_back({.node = &node, .gpu = &gpu, .index = index, .ranks = ranks[gpu.uuid]});
     }
-    // GPUs of other jobs are removed: those that no rank uses, if any rank of the node reported its
-    // GPU; otherwise those without a UUID, which NVML does not list.
-    const auto is_foreign = [&](const JobGpu& one) {
-      return any_taken ? one.ranks.empty() : one.gpu->uuid.empty();
-    };
-    gpus.erase(
-        std::remove_if(gpus.begin() + static_cast<std::ptrdiff_t>(begin), gpus.end(), is_foreign),
-        gpus.end());
+    // GPUs of other jobs are left out: those that no rank uses, if any rank of the node reported
+    // its GPU; otherwise those without a UUID, which NVML does not list.
+    const auto is_taken = [](const JobGpu& one) { return !one.ranks.empty(); };
+    const bool any_taken = std::ranges::any_of(here, is_taken);
+    std::ranges::copy_if(here, std::back_inserter(gpus), [&](const JobGpu& one) {
+      return any_taken ? is_taken(one) : !one.gpu->uuid.empty();
+    });
   }
   add_unseen(gpus, job, ranks);
   std::ranges::stable_sort(gpus, {}, [](const JobGpu& one) { return one.node->node; });
@@ -145,11 +139,12 @@ std::string bytes_text(double bytes) {
 
 std::string bit_rate_text(double rate) { return units::format_prefixed(rate, "bit/s"); }
 
-std::string listed(std::span<const std::string> names) {
+std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t most = 3, shown = 2;  // limits that keep the text to a short line
   if (names.size() > most) return base::listed(names, shown);
   if (names.size() < 2) return base::listed(names);
-  return fmt::format("{} and {}", base::listed(names.first(names.size() - 1)), names.back());
+  return fmt::format("{} and {}", base::listed(std::span{names}.first(names.size() - 1)),
+                     names.back());
 }
 
 std::vector<NodeRanks> nodes_of_ranks(const JobFacts& job) {
@@ -175,33 +170,12 @@ std::optional<std::string> setting(const CheckedRank& rank, const std::string& n
   return value_in(rank.environment, name);
 }
 
-bool is_switched_on(std::string_view value) {
-  return std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; }) &&
-         value.find_first_not_of('0') != std::string_view::npos;
-}
-
 std::vector<std::string> parts_of_list(std::string_view list) {
   std::vector<std::string> parts;
   for (const std::string_view part : base::split(list, ',')) {
     if (!base::trimmed(part).empty()) parts.emplace_back(base::trimmed(part));
   }
   return parts;
-}
-
-bool has_several_nodes(const JobFacts& job) {
-  return std::ranges::any_of(
-      job.ranks, [&](const CheckedRank& rank) { return rank.node != job.ranks.front().node; });
-}
-
-std::string settings_of_first(const JobFacts& job, const std::vector<std::string>& variables) {
-  std::string text;
-  if (job.ranks.empty()) return text;
-  for (const std::string& variable : variables) {
-    const std::optional<std::string> value = setting(job.ranks.front(), variable);
-    if (!value) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", variable, base::printable(*value));
-  }
-  return text;
 }
 
 Naming naming_of(std::string_view list, const CheckedPort& port) {
@@ -226,19 +200,6 @@ std::vector<std::string> unknown_adapters(std::string_view list, const CheckedNo
     if (!is_there) unknown.push_back(part);
   }
   return unknown;
-}
-
-std::optional<Nearest> nearest_ports(const GpuFacts& gpu, const CheckedNode& node) {
-  if (!node.ports) return std::nullopt;
-  std::optional<Nearest> nearest;
-  for (const CheckedPort& port : *node.ports) {
-    if (!is_up(port)) continue;
-    const std::optional<PciDistance> distance = distance_between(gpu, port);
-    if (!distance || (nearest && *distance > nearest->distance)) continue;
-    if (!nearest || *distance < nearest->distance) nearest = Nearest{*distance, {}};
-    nearest->ports.push_back(&port);
-  }
-  return nearest;
 }
 
 }  // namespace isoscale::preflight

@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdint>
 #include <set>
 #include <system_error>
 #include <utility>
 
-#include "base/folder_entries.hpp"
 #include "base/text.hpp"
 #include "machine/kernel_files.hpp"
 
@@ -19,7 +17,6 @@ namespace isoscale::preflight {
 namespace {
 
 namespace fs = std::filesystem;
-using machine::leading_number;
 using machine::line_in;
 using machine::number_in;
 using machine::read_file;
@@ -33,9 +30,14 @@ std::optional<int> lanes_in(const fs::path& file) {
   return static_cast<int>(*lanes);
 }
 
+/// Returns the PCIe generation that has the speed in a link's file: 5 for "32.0 GT/s PCIe"; nullopt
+/// if no generation has it.
 std::optional<int> generation_in(const fs::path& file) {
-  const std::optional<std::string> speed = line_in(file);
-  return speed ? pcie_generation(*speed) : std::nullopt;
+  constexpr std::array<double, 6> speeds{2.5, 5, 8, 16, 32, 64};  // GT/s
+  const std::optional<double> speed = number_in(file);
+  const auto* const found = speed ? std::ranges::find(speeds, *speed) : speeds.end();
+  if (found == speeds.end()) return std::nullopt;
+  return static_cast<int>(found - speeds.begin()) + 1;
 }
 
 /// Returns the folder's path with all symbolic links resolved; nullopt if that fails.
@@ -127,25 +129,6 @@ machine::PciFacts pci_facts(const fs::path& function) {
   return facts;
 }
 
-std::string sysfs_bus_id(std::string_view bus_id) {
-  constexpr std::size_t domain_digits = 4;
-  while (bus_id.find(':') != std::string_view::npos && bus_id.find(':') > domain_digits &&
-         bus_id.front() == '0') {
-    bus_id.remove_prefix(1);
-  }
-  std::string lower{bus_id};
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
-
-std::optional<int> pcie_generation(std::string_view speed) {
-  constexpr std::array<double, 6> speeds{2.5, 5, 8, 16, 32, 64};  // GT/s
-  const std::optional<double> value = leading_number(speed);
-  const auto* const found = value ? std::ranges::find(speeds, *value) : speeds.end();
-  if (found == speeds.end()) return std::nullopt;
-  return static_cast<int>(found - speeds.begin()) + 1;
-}
-
 std::string_view name(PciDistance distance) {
   constexpr std::array<std::string_view, 5> names{"one switch", "several switches", "host bridge",
                                                   "NUMA node", "system"};
@@ -168,21 +151,6 @@ std::optional<PciDistance> distance_between(const machine::PciFacts& a,
   // share: the switch's downstream port, and the function itself.
   const auto below = std::max(path_a.end() - end_a, path_b.end() - end_b);
   return below <= 2 ? PciDistance::one_switch : PciDistance::several_switches;
-}
-
-std::optional<std::vector<fs::path>> nvidia_functions(const fs::path& root) {
-  const fs::path bus = root / "sys/bus/pci/devices";
-  std::error_code failure;
-  if (!fs::is_directory(bus, failure)) return std::nullopt;
-  std::vector<fs::path> functions;
-  for (fs::path& function : base::entries_of(bus)) {
-    if (line_in(function / "vendor") != "0x10de") continue;
-    const std::string kind = line_in(function / "class").value_or("");
-    if (kind.starts_with("0x0300") || kind.starts_with("0x0302")) {
-      functions.push_back(std::move(function));
-    }
-  }
-  return functions;
 }
 
 std::optional<bool> redirects_peers(std::string_view configuration) {

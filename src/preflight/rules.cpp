@@ -4,7 +4,6 @@
 #include "preflight/rules.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
 
@@ -67,18 +66,13 @@ Results with_all_hosts(const Results& results) {
 Results judge(const Rule& rule, const JobFacts& job) {
   Findings findings{rule};
   if (rule.scope.device.empty() || rule.scope.device == job.device) {
-    findings.otherwise = {.fine = std::string{rule.fine},
-                          .unknown = std::string{rule.unknown},
-                          .how = std::string{rule.how}};
     rule.judge(findings, job);
   } else {
+    findings.otherwise.unknown = rule.scope.unknown;
     // If this rule is for GPUs and the job runs on the host, the result tells how to run the check
     // on GPUs. In the opposite case there is no advice: nobody should run on the host only to have
     // its BLAS library checked.
-    const bool can_be_checked = rule.scope.device == on_gpus.device;
-    findings.otherwise = {.fine = {},
-                          .unknown = std::string{rule.scope.unknown},
-                          .how = can_be_checked ? std::string{rule.how} : std::string{}};
+    if (rule.scope.device != on_gpus.device) findings.otherwise.how = {};
   }
   return std::move(findings).results();
 }
@@ -98,6 +92,12 @@ std::vector<CheckResult> check_job(const JobFacts& job, const std::vector<std::s
   }
   return all;
 }
+
+Findings::Findings(const Rule& rule)
+    : otherwise{.fine = std::string{rule.fine},
+                .unknown = std::string{rule.unknown},
+                .how = std::string{rule.how}},
+      rule_(rule) {}
 
 void Findings::add(Place place, const Answer& answer) {
   if (answer.fact == Answer::Fact::known) ++known_;
@@ -148,21 +148,6 @@ void judge_ranks(Findings& findings, const JobFacts& job,
   }
 }
 
-void find_bad_settings(Findings& findings, const JobFacts& job,
-                       std::span<const BadSetting> settings) {
-  if (!job.ranks.empty()) findings.add(nothing_wrong);
-  for (const BadSetting& bad : settings) {
-    const std::string variable{bad.variable};
-    judge_ranks(findings, job, [&](const CheckedRank& rank, const NodeRanks& node) -> Answer {
-      const std::optional<std::string> value = setting(rank, variable);
-      if (!value || !bad.hurts(*value, node, rank)) return not_concerned;
-      return {.wrong = fmt::format("{}={}", variable, base::printable(*value)),
-              .cost = bad.cost,
-              .fix = bad.fix};
-    });
-  }
-}
-
 std::string find_differences(Findings& findings, std::span<const Observed> observed,
                              std::string_view quantity, const Answer& difference) {
   std::string first;
@@ -182,21 +167,6 @@ std::string find_differences(Findings& findings, std::span<const Observed> obser
     answer.wrong = fmt::format("{} {}, elsewhere {}", quantity, *one.value, usual[one.kind]);
     findings.add(one.place, answer);
   }
-  return first;
-}
-
-std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
-                         std::string_view quantity,
-                         std::optional<std::string> (*text)(const GpuFacts& gpu),
-                         const Answer& difference) {
-  std::vector<Observed> observed;
-  for (const JobGpu& one : gpus) {
-    observed.push_back(
-        {.place = one.place(), .value = text(*one.gpu), .kind = one.gpu->name.value_or("")});
-  }
-  std::string first = find_differences(findings, observed, quantity, difference);
-  std::string& fine = findings.otherwise.fine;
-  if (fine.empty()) fine = fmt::format("{} {} on all GPUs of a model", quantity, first);
   return first;
 }
 

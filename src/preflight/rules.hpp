@@ -62,7 +62,7 @@ struct JobGpu {
 /// Returns a rate in bit/s as text: "200 Gbit/s".
 [[nodiscard]] std::string bit_rate_text(double rate);
 /// Returns names as one text: "c1", "c1, c2 and c3" or "c1, c2 and 30 more".
-[[nodiscard]] std::string listed(std::span<const std::string> names);
+[[nodiscard]] std::string listed(const std::vector<std::string>& names);
 
 /// Returns the value that occurs most often, or the first such value in `values` if several occur
 /// equally often; absent if there are no values.
@@ -94,18 +94,8 @@ struct NodeRanks {
                                                     const std::string& key);
 /// Returns the value of an environment variable of a rank; nullopt = unset.
 [[nodiscard]] std::optional<std::string> setting(const CheckedRank& rank, const std::string& name);
-/// True if the value of an environment variable is a number other than 0.
-[[nodiscard]] bool is_switched_on(std::string_view value);
 /// Splits a list at commas; blanks and empty parts are left out.
 [[nodiscard]] std::vector<std::string> parts_of_list(std::string_view list);
-
-/// True if the job has ranks on more than one node.
-[[nodiscard]] bool has_several_nodes(const JobFacts& job);
-
-/// Returns the variables among `variables` that are set on the job's first rank, with their values:
-/// "NCCL_ALGO=Ring, NCCL_PROTO=LL".
-[[nodiscard]] std::string settings_of_first(const JobFacts& job,
-                                            const std::vector<std::string>& variables);
 
 /// The effect of NCCL_IB_HCA, NCCL's list of adapters, on a port. left_out: NCCL must not use the
 /// port. usable: NCCL may use it. named: the list has the whole name of this adapter, with the
@@ -119,14 +109,6 @@ enum class Naming : std::uint8_t { left_out, usable, named };
 /// the value excludes adapters, or if the ports of the node are unknown.
 [[nodiscard]] std::vector<std::string> unknown_adapters(std::string_view list,
                                                         const CheckedNode& node);
-
-struct Nearest {
-  PciDistance distance{};                 ///< from the GPU
-  std::vector<const CheckedPort*> ports;  ///< all ports at this distance
-};
-/// Returns the ports that are nearest to a GPU among the ports of its node that are up. nullopt if
-/// the distance of none of these is known.
-[[nodiscard]] std::optional<Nearest> nearest_ports(const GpuFacts& gpu, const CheckedNode& node);
 
 // The following types and functions are for stating rules and for applying them (rules.cpp).
 
@@ -168,7 +150,7 @@ struct Rule;
 /// the check.
 class Findings {
  public:
-  explicit Findings(const Rule& rule) : rule_(rule) {}
+  explicit Findings(const Rule& rule);
   /// Counts a fact as known or unknown, since the verdict "ok" says how many were unknown. If the
   /// answer says that something is wrong, adds a finding.
   void add(Place place, const Answer& answer);
@@ -236,9 +218,8 @@ void judge_ranks(Findings& findings, const JobFacts& job,
                  const std::function<Answer(const CheckedRank&, const NodeRanks&)>& judge_one);
 
 // These templates make a rule (see Judge) of a function `judge` that judges a single GPU, node or
-// rank. each_gpu and each_node call judge(gpu) and judge(node). each_node_of_ranks calls
-// judge(node, job) for the nodes that have ranks. each_rank calls judge(rank, its node, job), and
-// ranks of a node with the same answer give one finding.
+// rank. each_gpu and each_node call judge(gpu) and judge(node). each_rank calls judge(rank, its
+// node, job), and ranks of a node with the same answer give one finding.
 template <auto judge>
 void each_gpu(Findings& findings, const JobFacts& job) {
   findings.set_unknown(no_gpus(job), how_on_gpus);
@@ -247,12 +228,6 @@ void each_gpu(Findings& findings, const JobFacts& job) {
 template <auto judge>
 void each_node(Findings& findings, const JobFacts& job) {
   for (const CheckedNode& node : job.nodes) findings.add({.host = node.host}, judge(node));
-}
-template <auto judge>
-void each_node_of_ranks(Findings& findings, const JobFacts& job) {
-  for (const NodeRanks& node : nodes_of_ranks(job)) {
-    findings.add({.host = node.host()}, judge(node, job));
-  }
 }
 template <auto judge>
 void each_rank(Findings& findings, const JobFacts& job) {
@@ -274,16 +249,6 @@ void all_gpus(Findings& findings, const JobFacts& job) {
   return fact ? Answer{.wrong = std::string{*fact == bad ? wrong : ""}} : not_known;
 }
 
-/// An environment variable, and a function that tells if its value hurts performance.
-struct BadSetting {
-  std::string_view variable{};
-  bool (*hurts)(std::string_view value, const NodeRanks& node, const CheckedRank& rank) = nullptr;
-  std::string_view cost{}, fix{};  ///< texts of the finding; "" = those of the rule's row
-};
-/// Adds a finding for each variable whose value hurts performance, once for each node and value.
-void find_bad_settings(Findings& findings, const JobFacts& job,
-                       std::span<const BadSetting> settings);
-
 /// A value of a GPU or node that should equal other such values.
 struct Observed {
   Place place;
@@ -296,12 +261,6 @@ struct Observed {
 /// fix and verdict of the findings. Returns the first known value; "" if no value is known.
 std::string find_differences(Findings& findings, std::span<const Observed> observed,
                              std::string_view quantity, const Answer& difference = {});
-/// Compares a property of GPUs, given as text, among all GPUs of the same model. If the findings
-/// have no text `fine` yet, sets it. Returns the first known text; "" if none is known.
-std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
-                         std::string_view quantity,
-                         std::optional<std::string> (*text)(const GpuFacts& gpu),
-                         const Answer& difference = {});
 
 // The functions below return the tables of checks. Each table is in a file of its own,
 // rules_SUBJECT.cpp.

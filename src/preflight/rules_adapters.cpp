@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "preflight/rules.hpp"
@@ -14,6 +13,26 @@ namespace isoscale::preflight {
 namespace {
 
 using enum Verdict;
+
+struct Nearest {
+  PciDistance distance{};                 ///< from the GPU
+  std::vector<const CheckedPort*> ports;  ///< all ports at this distance
+};
+
+/// Returns the ports that are nearest to a GPU among the ports of its node that are up. nullopt if
+/// the distance of none of these is known.
+std::optional<Nearest> nearest_ports(const GpuFacts& gpu, const CheckedNode& node) {
+  if (!node.ports) return std::nullopt;
+  std::optional<Nearest> nearest;
+  for (const CheckedPort& port : *node.ports) {
+    if (!is_up(port)) continue;
+    const std::optional<PciDistance> distance = distance_between(gpu, port);
+    if (!distance || (nearest && *distance > nearest->distance)) continue;
+    if (!nearest || *distance < nearest->distance) nearest = Nearest{*distance, {}};
+    nearest->ports.push_back(&port);
+  }
+  return nearest;
+}
 
 std::string no_distance(const JobFacts& job) {
   const bool any_port = std::ranges::any_of(job.nodes, has_up_port);
@@ -76,12 +95,6 @@ void judge_rail_map(Findings& findings, const JobFacts& job) {
                   observed.size() == 1 ? "the node" : fmt::format("all {} nodes", observed.size()));
 }
 
-/// True if the two lists have a CPU in common.
-bool share_any(const std::vector<int>& cpus, const std::vector<int>& others) {
-  return std::ranges::any_of(
-      cpus, [&](int cpu) { return std::ranges::find(others, cpu) != others.end(); });
-}
-
 void judge_gpu_cores(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
   if (gpus.empty()) findings.otherwise.unknown = no_gpus(job);
   for (const JobGpu& one : gpus) {
@@ -91,7 +104,7 @@ void judge_gpu_cores(Findings& findings, std::span<const JobGpu> gpus, const Job
           one.gpu->numa_node ? cpus_of.find(fmt::format("{}", *one.gpu->numa_node)) : cpus_of.end();
       if (near == cpus_of.end() || near->second.empty() || rank->cpus.empty()) {
         findings.add(not_known);
-      } else if (share_any(rank->cpus, near->second)) {
+      } else if (std::ranges::find_first_of(rank->cpus, near->second) != rank->cpus.end()) {
         findings.add(nothing_wrong);
       } else {
         findings.add(one.place(),
@@ -203,10 +216,9 @@ bool is_missed(const JobPort& one, const PortsByName& by_name, const GpusByNode&
 std::string fine_state(std::span<const JobPort> ports, const std::set<std::string>& unused) {
   if (unused.empty()) return "all ports are ACTIVE and LinkUp";
   const bool any = std::ranges::any_of(ports, [](const JobPort& one) { return works(*one.port); });
-  const std::vector<std::string> names{unused.begin(), unused.end()};
   return fmt::format("{}; down alike on all nodes, or nearest to no GPU of the job: {}",
                      any ? "ports that the job needs are ACTIVE and LinkUp" : "no port is up",
-                     listed(names));
+                     listed({unused.begin(), unused.end()}));
 }
 
 void judge_state(Findings& findings, const JobFacts& job) {

@@ -15,6 +15,54 @@ namespace {
 
 using enum Verdict;
 
+/// True if the value of an environment variable is a number other than 0.
+bool is_switched_on(std::string_view value) {
+  return std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; }) &&
+         value.find_first_not_of('0') != std::string_view::npos;
+}
+
+/// True if the job has ranks on more than one node.
+bool has_several_nodes(const JobFacts& job) {
+  return std::ranges::any_of(
+      job.ranks, [&](const CheckedRank& rank) { return rank.node != job.ranks.front().node; });
+}
+
+/// Returns the variables among `variables` that are set on the job's first rank, with their values:
+/// "NCCL_ALGO=Ring, NCCL_PROTO=LL".
+std::string settings_of_first(const JobFacts& job, const std::vector<std::string>& variables) {
+  std::string text;
+  if (job.ranks.empty()) return text;
+  for (const std::string& variable : variables) {
+    const std::optional<std::string> value = setting(job.ranks.front(), variable);
+    if (!value) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", variable, base::printable(*value));
+  }
+  return text;
+}
+
+/// An environment variable, and a function that tells if its value hurts performance.
+struct BadSetting {
+  std::string_view variable{};
+  bool (*hurts)(std::string_view value, const NodeRanks& node, const CheckedRank& rank) = nullptr;
+  std::string_view cost{}, fix{};  ///< texts of the finding; "" = those of the rule's row
+};
+
+/// Adds a finding for each variable whose value hurts performance, once for each node and value.
+void find_bad_settings(Findings& findings, const JobFacts& job,
+                       std::span<const BadSetting> settings) {
+  if (!job.ranks.empty()) findings.add(nothing_wrong);
+  for (const BadSetting& bad : settings) {
+    const std::string variable{bad.variable};
+    judge_ranks(findings, job, [&](const CheckedRank& rank, const NodeRanks& node) -> Answer {
+      const std::optional<std::string> value = setting(rank, variable);
+      if (!value || !bad.hurts(*value, node, rank)) return not_concerned;
+      return {.wrong = fmt::format("{}={}", variable, base::printable(*value)),
+              .cost = bad.cost,
+              .fix = bad.fix};
+    });
+  }
+}
+
 bool is_on(std::string_view value, const NodeRanks&, const CheckedRank&) {
   return is_switched_on(value);
 }
@@ -23,19 +71,12 @@ bool is_on_with_network(std::string_view value, const NodeRanks& node, const Che
   return is_switched_on(value) && node.has_network();
 }
 
-/// Returns the value in lower case, since NCCL ignores the case of values.
-std::string lower(std::string_view value) {
-  std::string text{value};
-  std::ranges::transform(text, text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return text;
-}
+using base::lowered;  // NCCL ignores the case of values
 
 /// True if a variable that limits a path (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) forbids it
 /// altogether: LOC, or 0 in the old form of values.
 bool is_never(std::string_view value, const NodeRanks&, const CheckedRank&) {
-  return lower(value) == "loc" || value == "0";
+  return lowered(value) == "loc" || value == "0";
 }
 
 constexpr std::string_view through_host =
@@ -55,7 +96,7 @@ constexpr auto transport_settings = std::to_array<BadSetting>(
      {"NCCL_IB_DISABLE", is_on_with_network, through_tcp},
      {"NCCL_NET",
       [](std::string_view value, const NodeRanks& node, const CheckedRank&) {
-        return lower(value) == "socket" && node.has_network();
+        return lowered(value) == "socket" && node.has_network();
       },
       through_tcp}});
 
@@ -66,7 +107,7 @@ Answer judge_files(const CheckedRank& rank, const NodeRanks&, const JobFacts&) {
 
 constexpr auto debug_settings = std::to_array<BadSetting>(
     {{"NCCL_DEBUG", [](std::string_view value, const NodeRanks&, const CheckedRank&) {
-        return lower(value) == "trace" || lower(value) == "info";
+        return lowered(value) == "trace" || lowered(value) == "info";
       }}});
 
 /// Lists the variables by which the user overrides a choice of NCCL, such as its algorithm. They

@@ -28,6 +28,7 @@ constexpr std::string_view reset = "reset the GPU when no work is on it: nvidia-
 constexpr std::string_view drain =
     "take the node out of service and run the vendor's diagnostics (dcgmi diag -r 3)";
 
+/// The table follows NVIDIA's documentation "Xid Errors" (docs.nvidia.com/deploy/xid-errors).
 constexpr std::array xids{
     Xid{13, XidOrigin::program, "an exception in a program's kernel", no_action},
     Xid{31, XidOrigin::program, "a page fault: a program used an address that is not its own",
@@ -47,13 +48,6 @@ constexpr std::array xids{
     Xid{119, XidOrigin::either, "the GPU's system processor (GSP) did not answer in time", reset},
     Xid{120, XidOrigin::either, "the GPU's system processor (GSP) failed", reset},
 };
-
-/// Returns the table's entry for an Xid (an error code of the driver); nullopt if there is none.
-/// The table follows NVIDIA's documentation "Xid Errors" (docs.nvidia.com/deploy/xid-errors).
-std::optional<Xid> find_xid(int code) {
-  const auto* const found = std::ranges::find(xids, code, &Xid::code);
-  return found == xids.end() ? std::nullopt : std::optional{*found};
-}
 
 /// True for data-centre models. Other models have little or no ECC memory, or leave the choice of
 /// ECC to the user. Whole words of the name are compared, so that an "NVIDIA RTX A4000" is not
@@ -82,25 +76,18 @@ Answer judge_uncorrected(const JobGpu& one) {
               base::counted(*errors, "uncorrected memory error") + " since the driver was loaded"};
 }
 
-/// Returns a clause about faulty memory of a GPU (remapped rows or retired pages); "" if there is
-/// no fault.
-std::string memory_fault(const GpuFacts& gpu) {
+Answer judge_remap(const JobGpu& one) {
   // NVIDIA's documentation of dynamic page retirement gives 60 retired pages as a reason to return
   // the GPU.
   constexpr std::int64_t most_pages = 60;
-  if (gpu.remap_failed == true) return "a memory row could not be remapped";
-  if (gpu.remap_pending == true) return "a memory row waits to be remapped";
-  if (gpu.retired_pages && *gpu.retired_pages >= most_pages) {
-    return fmt::format("{} pages of memory are retired", *gpu.retired_pages);
-  }
-  return {};
-}
-
-Answer judge_remap(const JobGpu& one) {
   const GpuFacts& gpu = *one.gpu;
   if (!gpu.remap_failed && !gpu.remap_pending && !gpu.retired_pages) return not_known;
-  const bool is_pending = gpu.remap_pending == true && gpu.remap_failed != true;
-  return {.wrong = memory_fault(gpu), .fix = is_pending ? "reset the GPU: nvidia-smi -r" : ""};
+  if (gpu.remap_failed == true) return wrong("a memory row could not be remapped");
+  if (gpu.remap_pending == true) {
+    return {.wrong = "a memory row waits to be remapped", .fix = "reset the GPU: nvidia-smi -r"};
+  }
+  if (gpu.retired_pages.value_or(0) < most_pages) return nothing_wrong;
+  return wrong("{} pages of memory are retired", *gpu.retired_pages);
 }
 
 /// Warns of Xids (error codes of the driver). Xids that a program's own mistakes cause are left
@@ -111,8 +98,8 @@ void judge_xid(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&
     if (!findings.knows(one.gpu->xids)) continue;
     for (const int code : *one.gpu->xids) {
       std::string what = fmt::format("Xid {} in what the kernel's log still has", code);
-      const std::optional<Xid> xid = find_xid(code);
-      if (!xid) {
+      const auto* const xid = std::ranges::find(xids, code, &Xid::code);
+      if (xid == xids.end()) {
         findings.add(one.place(), {.wrong = std::move(what),
                                    .cost = "its effect on speed is unknown",
                                    .fix = "look it up at docs.nvidia.com/deploy/xid-errors"});

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/text.hpp"
@@ -90,15 +89,21 @@ void judge_ranks_per_node(Findings& findings, const JobFacts& job) {
                   base::counted(observed.size(), "node"));
 }
 
+/// Returns the UUIDs of the GPUs that the ranks of a node use.
+std::set<std::string> gpus_taken(const NodeRanks& node) {
+  std::set<std::string> taken;
+  for (const CheckedRank* rank : node.ranks) {
+    if (rank->gpu) taken.insert(*rank->gpu);
+  }
+  return taken;
+}
+
 /// Returns the number of GPUs that NVML lists on a node, or the number of GPUs that its ranks use
 /// if this is larger; nullopt if unknown. GPUs that only sysfs shows are assumed to belong to other
 /// jobs.
 std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   if (node.facts == nullptr || !node.facts->gpus) return std::nullopt;
-  std::set<std::string> taken;
-  for (const CheckedRank* rank : node.ranks) {
-    if (rank->gpu) taken.insert(*rank->gpu);
-  }
+  const std::set<std::string> taken = gpus_taken(node);
   std::size_t visible = 0;
   for (const GpuFacts& gpu : *node.facts->gpus) {
     if (gpu.mig == true) return std::nullopt;  // ranks use MIG instances, which are not listed
@@ -131,47 +136,32 @@ void judge_gpus_per_node(Findings& findings, const JobFacts& job) {
 
 void judge_duplicate_gpu(Findings& findings, const JobFacts& job) {
   if (job.share_gpu) findings.otherwise.fine = "sharing GPUs is wanted";
-  std::map<std::string, std::vector<const CheckedRank*>> users;
-  for (const CheckedRank& rank : job.ranks) {
-    if (findings.knows(rank.gpu)) users[*rank.gpu].push_back(&rank);
+  for (const NodeRanks& node : nodes_of_ranks(job)) {
+    std::map<std::string, std::vector<std::string>> users;
+    for (const CheckedRank* rank : node.ranks) {
+      if (findings.knows(rank->gpu)) users[*rank->gpu].push_back(fmt::format("{}", rank->rank));
+    }
+    for (const auto& [uuid, numbers] : users) {
+      if (numbers.size() < 2 || job.share_gpu) continue;
+      findings.add({.host = node.host(), .device = uuid},
+                   wrong("ranks {} took the same GPU", listed(numbers)));
+    }
   }
-  std::map<int, std::string> hosts;
-  for (const CheckedNode& node : job.nodes) hosts[node.node] = node.host;
-  for (const auto& [uuid, ranks] : users) {
-    if (ranks.size() < 2 || job.share_gpu) continue;
-    std::vector<std::string> numbers;
-    for (const CheckedRank* rank : ranks) numbers.push_back(fmt::format("{}", rank->rank));
-    findings.add({.host = hosts[ranks.front()->node], .device = uuid},
-                 wrong("ranks {} took the same GPU", listed(numbers)));
-  }
-}
-
-/// Returns how many of the GPUs in `taken`, which are those of all ranks of the node, this rank may
-/// use. nullopt if unknown. It is unknown for a rank that uses a MIG instance, since such instances
-/// are not listed.
-std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std::string>& taken) {
-  if (!rank.gpu || !rank.visible_gpus) return std::nullopt;
-  const std::set<std::string> visible{rank.visible_gpus->begin(), rank.visible_gpus->end()};
-  if (!visible.contains(*rank.gpu)) return std::nullopt;
-  return static_cast<std::size_t>(std::ranges::count_if(
-      taken, [&](const std::string& uuid) { return visible.contains(uuid); }));
 }
 
 /// Warns if a control group keeps a rank from using the GPUs of other ranks on its node. GPUs that
 /// are only hidden by CUDA_VISIBLE_DEVICES are no problem, since NCCL can use them.
-void judge_visibility(Findings& findings, const JobFacts& job) {
-  std::map<int, std::set<std::string>> taken;  // by node
-  for (const CheckedRank& rank : job.ranks) {
-    if (rank.gpu) taken[rank.node].insert(*rank.gpu);
-  }
-  judge_ranks(findings, job, [&](const CheckedRank& rank, const NodeRanks&) -> Answer {
-    const std::set<std::string>& of_node = taken[rank.node];
-    const std::optional<std::size_t> seen = reachable(rank, of_node);
-    if (!seen) return not_known;
-    if (*seen == of_node.size()) return nothing_wrong;
-    return wrong("may use {} of the {} that ranks of its node took", *seen,
-                 base::counted(of_node.size(), "GPU"));
-  });
+Answer judge_visibility(const CheckedRank& rank, const NodeRanks& node, const JobFacts&) {
+  if (!rank.gpu || !rank.visible_gpus) return not_known;
+  const std::set<std::string> visible{rank.visible_gpus->begin(), rank.visible_gpus->end()};
+  if (!visible.contains(*rank.gpu))
+    return not_known;  // it uses a MIG instance, which is not listed
+  std::set<std::string> hidden = gpus_taken(node);
+  const std::size_t taken = hidden.size();
+  std::erase_if(hidden, [&](const std::string& uuid) { return visible.contains(uuid); });
+  if (hidden.empty()) return nothing_wrong;
+  return wrong("may use {} of the {} that ranks of its node took", taken - hidden.size(),
+               base::counted(taken, "GPU"));
 }
 
 Answer judge_lost_gpu(const CheckedNode& node) {
@@ -202,7 +192,7 @@ constexpr auto launch_table = std::to_array<Rule>(
       "takes its own, or name them with --gpu-bind; --share-gpu to test correctness alone",
       "every rank has a GPU of its own", "no rank reports which GPU it took",
       "run with --device cuda", on_gpus},
-     {"gpu-visibility", judge_visibility, warning,
+     {"gpu-visibility", each_rank<judge_visibility>, warning,
       "NCCL has no peer access (P2P) between processes that control groups hide each other's GPU "
       "from: what they send passes host memory instead of NVLink or PCIe",
       "srun --gpus-per-node=N --gpu-bind=none instead of --gpus-per-task or --gpu-bind=closest, "

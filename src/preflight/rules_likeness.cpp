@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <string_view>
 
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
@@ -57,6 +56,22 @@ void compare_libraries(Findings& findings, const JobFacts& job,
         std::ranges::find(results::rank_fields, key, &results::RankField::key);
     compare_versions(findings, job, field->machine, std::string{key});
   }
+}
+
+/// Compares a property of GPUs, given as text, among all GPUs of the same model. If the findings
+/// have no text `fine` yet, sets it. Returns the first known text; "" if none is known.
+std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
+                         std::string_view quantity, Text (*text)(const GpuFacts& gpu),
+                         const Answer& difference = {}) {
+  std::vector<Observed> observed;
+  for (const JobGpu& one : gpus) {
+    observed.push_back(
+        {.place = one.place(), .value = text(*one.gpu), .kind = one.gpu->name.value_or("")});
+  }
+  std::string first = find_differences(findings, observed, quantity, difference);
+  std::string& fine = findings.otherwise.fine;
+  if (fine.empty()) fine = fmt::format("{} {} on all GPUs of a model", quantity, first);
+  return first;
 }
 
 /// Compares a property of nodes, given as text, among all nodes.

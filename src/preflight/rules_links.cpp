@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/text.hpp"
@@ -38,23 +37,18 @@ struct Pair {
 /// that collected the node's facts did not see one of the two GPUs.
 std::vector<Pair> job_pairs(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_pairs(job);
-  std::map<const CheckedNode*, std::set<int>> gpus;
-  std::map<const CheckedNode*, std::size_t> counts;
-  for (const JobGpu& one : job_gpus(job)) {
-    gpus[one.node].insert(one.index);
-    ++counts[one.node];
-  }
+  std::map<const CheckedNode*, std::multiset<int>> gpus;
+  for (const JobGpu& one : job_gpus(job)) gpus[one.node].insert(one.index);
   std::vector<Pair> pairs;
+  std::size_t all = 0;
   for (const CheckedNode& node : job.nodes) {
-    const auto own = gpus.find(&node);
-    if (own == gpus.end()) continue;
+    const std::multiset<int>& own = gpus[&node];
+    all += own.size() * (own.size() - 1) / 2;
     for (const CheckedPeers& peers : node.peers) {
-      if (!own->second.contains(peers.i) || !own->second.contains(peers.j)) continue;
+      if (!own.contains(peers.i) || !own.contains(peers.j)) continue;
       pairs.push_back({.node = &node, .peers = &peers});
     }
   }
-  std::size_t all = 0;
-  for (const auto& [node, count] : counts) all += count * (count - 1) / 2;
   for (std::size_t i = pairs.size(); i < all; ++i) findings.add(not_known);
   return pairs;
 }
@@ -104,8 +98,8 @@ void judge_pairs(Findings& findings, const JobFacts& job) {
     findings.add(pair.place(),
                  wrong("joined by PCIe ({}), others of the node by NVLink", *pair.peers->link));
   }
-  const std::vector<std::string> kinds{links.begin(), links.end()};
-  findings.otherwise.fine = fmt::format("GPUs of a node are joined by {}", listed(kinds));
+  findings.otherwise.fine =
+      fmt::format("GPUs of a node are joined by {}", listed({links.begin(), links.end()}));
 }
 
 Answer judge_fabric(const JobGpu& one) {
@@ -178,11 +172,6 @@ double pcie_rate(int generation, int width) {
   return width * lane[static_cast<std::size_t>(std::clamp(generation, 1, last) - 1)];
 }
 
-/// Returns a link as text: "generation 4 x8".
-std::string link_text(int generation, int width) {
-  return fmt::format("generation {} x{}", generation, width);
-}
-
 /// Checks the PCIe links of GPUs, except of those that NVLink-C2C joins with their CPU. An idle GPU
 /// lowers the generation of its link, but never the width. So the present width is compared with
 /// the greatest width of this link. The present generation is not judged; the greatest possible one
@@ -234,13 +223,12 @@ void judge_nic_pcie(Findings& findings, const JobFacts& job) {
       const std::string cost =
           fmt::format("the adapter cannot pass more than {} to its node{}", bit_rate_text(rate),
                       port.rate ? ", its port runs at " + bit_rate_text(*port.rate) : "");
-      findings.add(
-          {.host = node.host, .device = port_text(port)},
-          {.wrong = fmt::format("PCIe link {} of at most {}",
-                                link_text(*port.pcie_generation, *port.pcie_width),
-                                link_text(port.pcie_generation_max.value_or(*port.pcie_generation),
-                                          port.pcie_width_max.value_or(*port.pcie_width))),
-           .cost = cost});
+      findings.add({.host = node.host, .device = port_text(port)},
+                   {.wrong = fmt::format("PCIe link generation {} x{} of at most generation {} x{}",
+                                         *port.pcie_generation, *port.pcie_width,
+                                         port.pcie_generation_max.value_or(*port.pcie_generation),
+                                         port.pcie_width_max.value_or(*port.pcie_width)),
+                    .cost = cost});
     }
   }
 }

@@ -15,6 +15,14 @@ namespace {
 
 using enum Verdict;
 
+/// Makes a rule of a function that judges a node that has ranks.
+template <auto judge>
+void each_node_of_ranks(Findings& findings, const JobFacts& job) {
+  for (const NodeRanks& node : nodes_of_ranks(job)) {
+    findings.add({.host = node.host()}, judge(node, job));
+  }
+}
+
 Answer judge_shared_cores(const NodeRanks& node, const JobFacts& job) {
   std::vector<std::vector<int>> bound;
   for (const CheckedRank* rank : node.ranks) {

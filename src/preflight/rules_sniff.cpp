@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
@@ -102,15 +101,12 @@ std::map<int, RankAt> ranks_at(const JobFacts& job) {
   std::map<int, RankAt> ranks;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
     for (const CheckedRank* const rank : node.ranks) {
-      RankAt& at = ranks[rank->rank];
-      at = {.rank = rank, .host = node.host(), .node = node.facts};
-      if (!rank->gpu || node.facts == nullptr || !node.facts->gpus) continue;
-      const std::vector<GpuFacts>& gpus = *node.facts->gpus;
-      const auto found = std::ranges::find(gpus, *rank->gpu, &GpuFacts::uuid);
-      if (found == gpus.end()) continue;
-      const auto index = static_cast<int>(found - gpus.begin());
-      at.gpu = JobGpu{.node = node.facts, .gpu = &*found, .index = index, .ranks = {}};
+      ranks[rank->rank] = {.rank = rank, .host = node.host(), .node = node.facts};
     }
+  }
+  for (const JobGpu& one : job_gpus(job)) {
+    if (one.gpu->uuid.empty()) continue;  // the facts of the node do not have it
+    for (const CheckedRank* const rank : one.ranks) ranks[rank->rank].gpu = one;
   }
   return ranks;
 }

@@ -25,21 +25,16 @@ class Gpus : public testing::Test {
     node_.gpus[1].bus_id = "00000000:1C:00.0";
   }
   [[nodiscard]] FactSources sources() const { return {.root = tree_.root(), .nvml = &library_}; }
-  /// With the functions that the library has by now, as peers().
-  [[nodiscard]] FoundGpus find() const {
+  /// With the functions that the library has by now.
+  [[nodiscard]] CheckedNode find() const {
     const NvmlLibrary library{find_fake};
-    return find_gpus(library.functions(), tree_.root());
+    return collect_node({.root = tree_.root(), .nvml = &library}, {});
   }
-  [[nodiscard]] GpuFacts first() const {
-    const FoundGpus found = find();
-    return found.gpus && !found.gpus->empty() ? found.gpus->front() : GpuFacts{};
+  [[nodiscard]] CheckedNode find_without_library() const {
+    return collect_node({.root = tree_.root()}, {});
   }
-  [[nodiscard]] CheckedPeers peers() const {
-    const NvmlLibrary library{find_fake};
-    const auto all = find_peers(library.functions(), find_gpus(library.functions(), tree_.root()));
-    EXPECT_THAT(all, SizeIs(1));
-    return all.empty() ? CheckedPeers{} : all.front();
-  }
+  [[nodiscard]] GpuFacts first() const { return find().gpus.value().at(0); }
+  [[nodiscard]] CheckedPeers peers() const { return find().peers.at(0); }
   void put_on_bus() const {
     tree_.pci_function(first_path, "0x10de", "0x030200");
     tree_.pci_function(second_path, "0x10de", "0x030200");
@@ -83,6 +78,16 @@ TEST_F(Gpus, LeaveOutWhatTheLibraryDoesNotHave) {
   node_.text_answer = some_error;
   EXPECT_EQ(json_of(first()),
             nlohmann::json::parse(R"({"sm_clock_max": 1980e6, "memory_clock_max": 3201e6})"));
+}
+
+TEST_F(Gpus, HaveBusIdsAsSysfsWritesThem) {
+  for (const auto& [nvml, sysfs] : {std::pair{"00000000:1B:00.0", "0000:1b:00.0"},
+                                    {"0000:1b:00.0", "0000:1b:00.0"},
+                                    {"00010000:01:00.0", "10000:01:00.0"},
+                                    {"", ""}}) {
+    node_.gpus[0].bus_id = nvml;
+    EXPECT_EQ(first().pci_bus_id, sysfs);
+  }
 }
 
 TEST_F(Gpus, CountLinksThatAreDownAndPagesRetiredForEitherCause) {
@@ -144,10 +149,9 @@ TEST_F(Gpus, AreThoseOfTheLibraryAndThenOthersOnTheBus) {
   tree_.pci_function("pci0000:80/0000:80:01.0/0000:81:00.0", "0x10de", "0x030200");
   tree_.write(std::string{"sys/devices/"} + second_path + "/numa_node", "1\n");
   tree_.write("sys/devices/pci0000:80/0000:80:01.0/0000:81:00.0/max_link_width", "16\n");
-  const FoundGpus found = find();
+  const CheckedNode found = find();
   ASSERT_THAT(found.gpus, Optional(SizeIs(3)));
-  EXPECT_THAT(found.handles, SizeIs(2));
-  EXPECT_EQ(found.lost, 0);
+  EXPECT_EQ(found.gpus_lost, 0);
   EXPECT_EQ((*found.gpus)[1].uuid, "GPU-b");
   EXPECT_EQ((*found.gpus)[1].pci_path, second_path);
   EXPECT_EQ((*found.gpus)[1].numa_node, 1);
@@ -159,19 +163,18 @@ TEST_F(Gpus, AreThoseOfTheLibraryAndThenOthersOnTheBus) {
 }
 
 TEST_F(Gpus, ComeFromTheBusAloneWithoutTheLibrary) {
-  EXPECT_EQ(find_gpus(nullptr, tree_.root()).gpus, std::nullopt);
+  EXPECT_EQ(find_without_library().gpus, std::nullopt);
   put_on_bus();
-  const FoundGpus found = find_gpus(nullptr, tree_.root());
+  const CheckedNode found = find_without_library();
   ASSERT_THAT(found.gpus, Optional(SizeIs(2)));
-  EXPECT_THAT(found.handles, IsEmpty());
-  EXPECT_EQ(found.lost, std::nullopt);
-  EXPECT_THAT(find_peers(nullptr, found), ElementsAre(FieldsAre(0, 1, std::nullopt, "one switch")));
+  EXPECT_EQ(found.gpus_lost, std::nullopt);
+  EXPECT_THAT(found.peers, ElementsAre(FieldsAre(0, 1, std::nullopt, "one switch")));
 }
 
 TEST_F(Gpus, AreNotAskedOfALibraryThatDoesNotCountThem) {
   node_.missing = {"nvmlDeviceGetCount_v2"};
   EXPECT_EQ(find().gpus, std::nullopt);
-  EXPECT_EQ(find().lost, std::nullopt);
+  EXPECT_EQ(find().gpus_lost, std::nullopt);
   node_.missing = {"nvmlDeviceGetHandleByIndex_v2"};
   EXPECT_EQ(find().gpus, std::nullopt);
   node_.missing = {};
@@ -201,27 +204,25 @@ TEST_F(Gpus, AreLostWhereTheLibraryCannotReachThem) {
   put_on_bus();
   constexpr int lost = 15;
   node_.gpus[0].handle_answer = lost;
-  FoundGpus found = find();
-  EXPECT_EQ(found.lost, 1);
+  const CheckedNode found = find();
+  EXPECT_EQ(found.gpus_lost, 1);
   ASSERT_THAT(found.gpus, Optional(SizeIs(2)));
   EXPECT_EQ((*found.gpus)[0].uuid, "GPU-b");
   EXPECT_EQ((*found.gpus)[1].pci_bus_id, "0000:1b:00.0");
   node_.gpus[0].handle_answer = nvml::no_permission;
-  EXPECT_EQ(find().lost, 0);
+  EXPECT_EQ(find().gpus_lost, 0);
   node_.gpus[0].handle_answer = nvml::operating_system;
-  EXPECT_EQ(find().lost, 0);
+  EXPECT_EQ(find().gpus_lost, 0);
 }
 
 TEST_F(Gpus, HaveNoErrorReportsWhereTheirPlaceIsNotKnown) {
   tree_.write("dev/kmsg", "NVRM: Xid (PCI:0000:1c:00): 94, contained\n");
-  const auto gpus = collect_node(sources(), {}).gpus;
+  const auto gpus = find().gpus;
   ASSERT_THAT(gpus, Optional(SizeIs(2)));
   EXPECT_THAT((*gpus)[0].xids, Optional(IsEmpty()));
   EXPECT_THAT((*gpus)[1].xids, Optional(ElementsAre(94)));
   node_.missing = {"nvmlDeviceGetPciInfo_v3"};
-  const NvmlLibrary without{find_fake};
-  const FactSources less{.root = tree_.root(), .nvml = &without};
-  EXPECT_EQ(collect_node(less, {}).gpus->front().xids, std::nullopt);
+  EXPECT_EQ(first().xids, std::nullopt);
 }
 
 TEST_F(Gpus, ReachEachOtherWhereBothReadingAndWritingMay) {

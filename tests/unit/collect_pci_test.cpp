@@ -6,23 +6,6 @@
 namespace isoscale::preflight {
 namespace {
 
-TEST(BusId, IsWrittenAsSysfsDoes) {
-  EXPECT_EQ(sysfs_bus_id("00000000:1B:00.0"), "0000:1b:00.0");
-  EXPECT_EQ(sysfs_bus_id("0000:1b:00.0"), "0000:1b:00.0");
-  EXPECT_EQ(sysfs_bus_id("00010000:01:00.0"), "10000:01:00.0");
-  EXPECT_EQ(sysfs_bus_id(""), "");
-}
-
-TEST(PcieGeneration, IsThatOfTheSpeed) {
-  EXPECT_EQ(pcie_generation("2.5 GT/s PCIe"), 1);
-  EXPECT_EQ(pcie_generation("8.0 GT/s"), 3);
-  EXPECT_EQ(pcie_generation("32.0 GT/s PCIe"), 5);
-  EXPECT_EQ(pcie_generation("64.0 GT/s PCIe"), 6);
-  EXPECT_EQ(pcie_generation("Unknown"), std::nullopt);
-  EXPECT_EQ(pcie_generation("7.0 GT/s"), std::nullopt);
-  EXPECT_EQ(pcie_generation(""), std::nullopt);
-}
-
 /// Two GPUs below one switch, one below the next switch of the same port, one beside it.
 const std::string first = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:1b:00.0";
 const std::string second = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:1c:00.0";
@@ -103,28 +86,22 @@ TEST(RedirectsPeers, IsTrueOfSwitchPortsThatSendRequestsOrCompletionsUp) {
 
 class Pci : public testing::Test {
  protected:
-  [[nodiscard]] std::optional<bool> redirected() const {
-    const auto gpus = nvidia_functions(tree_.root());
-    return gpus ? bridges_redirect_peers(*gpus) : std::nullopt;
-  }
+  [[nodiscard]] CheckedNode node() const { return collect_node({.root = tree_.root()}, {}); }
+  [[nodiscard]] std::optional<bool> redirected() const { return node().acs; }
   ScratchTree tree_;
 };
 
-TEST_F(Pci, WithoutABusShowsNothing) {
-  EXPECT_EQ(nvidia_functions(tree_.root()), std::nullopt);
-  tree_.folder("sys/bus/pci/devices");
-  EXPECT_THAT(nvidia_functions(tree_.root()), Optional(IsEmpty()));
-}
-
 TEST_F(Pci, ShowsGpusAndNothingElse) {
+  EXPECT_EQ(node().gpus, std::nullopt);
+  tree_.folder("sys/bus/pci/devices");
+  EXPECT_THAT(node().gpus, Optional(IsEmpty()));
   tree_.pci_function("pci0000:15/0000:1b:00.0", "0x10de", "0x030200");
   tree_.pci_function("pci0000:15/0000:1a:00.0", "0x10de", "0x030000");
   tree_.pci_function("pci0000:15/0000:1a:00.1", "0x10de", "0x040300");  // its sound
   tree_.pci_function("pci0000:15/0000:05:00.0", "0x10de", "0x068000");  // an NVSwitch
   tree_.pci_function("pci0000:15/0000:02:00.0", "0x102b", "0x030000");  // a console
-  EXPECT_THAT(nvidia_functions(tree_.root()),
-              Optional(ElementsAre(tree_.at("sys/bus/pci/devices/0000:1a:00.0"),
-                                   tree_.at("sys/bus/pci/devices/0000:1b:00.0"))));
+  EXPECT_THAT(mapped(node().gpus.value(), &GpuFacts::pci_bus_id),
+              ElementsAre("0000:1a:00.0", "0000:1b:00.0"));
 }
 
 using Numbers = std::array<std::optional<int>, 5>;
@@ -150,6 +127,7 @@ TEST_F(Pci, TellsAFunctionsLinkAndPlace) {
 
 TEST_F(Pci, LeavesOutWhatTheKernelDoesNotKnow) {
   tree_.write("function/current_link_speed", "Unknown\n");
+  tree_.write("function/max_link_speed", "7.0 GT/s\n");
   tree_.write("function/current_link_width", "0\n");
   tree_.write("function/max_link_width", "255\n");
   tree_.write("function/numa_node", "-1\n");
@@ -184,7 +162,6 @@ TEST_F(Pci, KnowsAccessControlOfTheBridgesAboveGpus) {
 TEST_F(Pci, KnowsNoAccessControlWhereNoBridgeIsToBeSeen) {
   tree_.pci_function("pci0000:00/0000:00:05.0", "0x10de", "0x030200");  // a virtual machine
   EXPECT_EQ(redirected(), std::nullopt);
-  EXPECT_EQ(bridges_redirect_peers({}), std::nullopt);
 }
 
 }  // namespace

@@ -144,6 +144,7 @@ TEST(HealthyMachines, HaveNoFindingsButThoseOfTheirKind) {
              {"port-state", "ok|||mlx5_11 1 mlx5_9 1"},
              {"port-rate", "ok|||200 Gbit/s 400 Gbit/s"},
              {"nvlinks", "ok|||18"},
+             {"application-clock", "ok|||1.98 GHz 1.98 GHz"},
              {"cuda-settings", "ok|||CUDA_DEVICE_MAX_CONNECTIONS=1"}}},
            // Two GPUs have their only adapter on the other socket; to have no NVLink is no fault.
            {pcie_job(),
@@ -152,14 +153,16 @@ TEST(HealthyMachines, HaveNoFindingsButThoseOfTheirKind) {
             {{"nvlink-pairs", "ok|||"},
              {"xid", "not checked|||"},
              {"neighbour-bandwidth", "not checked|||4"}}},
-           {grace_hopper_job(),
-            {},
-            {{"peer-access", "not checked|||"}, {"gpu-pcie", "not checked|||"}, {"xid", "ok|||"}}},
            {gb200_job(),
             {},
             {{"nvlink-domain", "ok|||16 GPUs 1 NVLink"},
+             {"gpu-pcie", "not checked|||"},
              {"rail-map", "ok|||GPU0-mlx5_0 GPU1-mlx5_1 GPU2-mlx5_2 GPU3-mlx5_3 4"}}},
-           {cpu_job(), {}, {{"ecc", "not checked|||"}, {"port-rate", "ok|||25 Gbit/s 200 Gbit/s"}}},
+           {cpu_job(),
+            {},
+            {{"ecc", "not checked|||"},
+             {"nccl-transports", "not checked|||"},
+             {"port-rate", "ok|||25 Gbit/s 200 Gbit/s"}}},
        }) {
     SCOPED_TRACE(is.job.ranks[0].versions.at("device"));
     EXPECT_EQ(wrong_in(is.job), is.wrong);

@@ -56,11 +56,14 @@ const std::vector<Fault>& faults() {
       {{"stop duplicate-gpu|c1|GPU-8|8 9", "warning rail-map|c1||" + rail_maps("")},
        [](JobFacts& job) { job.ranks[9].gpu = job.ranks[8].gpu; }},
       of_node("lost-gpu", "1 GPU", &CheckedNode::gpus_lost, 1),
+      of_version("stop isoscale-version", "0.8.0 0.9.0", "isoscale", "0.8.0"),
       of_version("stop isoscale-version", "3f9c1d20a7b4-dirty 3f9c1d20a7b4", "git",
                  "3f9c1d20a7b4-dirty"),
       of_version("stop nccl-version", "2.21.5 2.27.7", "nccl", "2.21.5"),
       of_version("warning mpi-version", "v4.1.4 v4.1.7", "mpi", "Open MPI v4.1.4"),
       of_version("warning cuda-version", "12.8 13.0", "cuda_driver", "12.8"),
+      of_version("warning cuda-version", "12.6 13.0", "cuda_runtime", "12.6"),
+      of_version("warning cuda-version", "12.9.1 13.0.2", "cublas", "12.9.1"),
       {{"warning gpu-driver|c1||570.124.06 580.82.07"},
        [](JobFacts& job) {
          for (GpuFacts& gpu : *job.nodes[1].gpus) gpu.driver = "570.124.06";

@@ -8,16 +8,13 @@ namespace {
 using Numbers = decltype(CheckedRank::launcher);
 using Strings = std::vector<std::string>;
 
-TEST(DeviceCheck, StopsWhereItCannotBeHad) {
+TEST(DeviceCheck, StopsWhereItCannotBeHadAndWarnsWhereGpusWereMeantAndTheHostWasChosen) {
   JobFacts job = bare_job("cuda", 1, 1);
   job.ranks[0].versions["device"] = "cuda: NVIDIA L40S";
   EXPECT_EQ(said(job, "device"), "ok|||L40S");
   job.device_problem = "no_driver";
   EXPECT_EQ(said(job, "device"), "stop|||no_driver");
-}
-
-TEST(DeviceCheck, WarnsWhereTheHostWasChosenAndGpusWereMeant) {
-  JobFacts job = bare_job("host", 1, 1);
+  job = bare_job("host", 1, 1);
   job.device_reason = "no_driver";
   job.ranks[0].launcher["SLURM_GPUS_ON_NODE"] = 0;
   job.ranks[0].environment["CUDA_VISIBLE_DEVICES"] = "";
@@ -76,22 +73,6 @@ TEST(GpusPerNodeCheck, BelievesRanksThatTookOnesAndWarnsOfIdleOnes) {
               {{"not checked"}, {"stop|c0||0 GPUs 2", on_ranks(&CheckedRank::gpu, std::nullopt)}});
 }
 
-/// Some mismatches make a run hang or give wrong results, the others only disturb it. Others still
-/// are among the faults of a whole machine.
-TEST(VersionChecks, StopOrWarnWhereRanksDiffer) {
-  for (const auto& [key, check, verdict] : {std::tuple{"isoscale", "isoscale-version", "stop"},
-                                            {"cuda_runtime", "cuda-version", "warning"},
-                                            {"cublas", "cuda-version", "warning"}}) {
-    JobFacts job = bare_job("cuda", 3, 2);
-    for (CheckedRank& rank : job.ranks) rank.versions[key] = "1.2.3";
-    expect_said(job, check, {{"ok"}});
-    job.ranks[2].versions[key] = job.ranks[3].versions[key] = "1.2.4";
-    EXPECT_THAT(said(job, check), EndsWith("1.2.4 1.2.3"));
-    EXPECT_THAT(said(job, check), StartsWith(fmt::format("{}|c1|every rank|", verdict)));
-    EXPECT_THAT(results_of(job, check), SizeIs(1));
-  }
-}
-
 /// Two nodes with InfiniBand; a variable of all ranks.
 JobFacts job_with(const char* device, const std::string& name, const std::string& value) {
   JobFacts job = bare_job(device, 2, 2);
@@ -132,14 +113,6 @@ TEST(NcclTransportsCheck, MayTurnOffWhatNodesDoNotHave) {
   JobFacts job = job_with("cuda", "NCCL_IB_DISABLE", "1");
   for (CheckedNode& node : job.nodes) node.ports->clear();
   expect_said(job, "nccl-transports", {{"ok"}});
-}
-
-TEST(NcclChecks, SayNothingOfAJobOnTheHost) {
-  const JobFacts job = job_with("host", "NCCL_P2P_DISABLE", "1");
-  for (const char* const check : {"nccl-transports", "nccl-files", "nccl-debug", "nccl-choices",
-                                  "nccl-interfaces", "nccl-plugins"}) {
-    EXPECT_EQ(said(job, check), "not checked|||");
-  }
 }
 
 TEST(NcclChoicesCheck, TellsThemAndWarnsOfNone) {
@@ -183,7 +156,7 @@ TEST(NcclPluginsCheck, WantsThemAlikeAndThoseThatAreNamed) {
   }
 }
 
-TEST(EqualSettingsCheck, LetsEachRankHaveItsOwnAdapters) {
+TEST(EqualSettingsCheck, WarnsOfRanksThatDifferButLetsEachHaveItsOwnAdapters) {
   JobFacts job = bare_job("cuda", 2, 2);
   for (CheckedRank& rank : job.ranks) {
     rank.environment["NCCL_IB_HCA"] = fmt::format("=mlx5_{}", rank.local_rank);
@@ -195,10 +168,7 @@ TEST(EqualSettingsCheck, LetsEachRankHaveItsOwnAdapters) {
                 [](JobFacts& j) { j.ranks[3].environment["NCCL_IB_HCA"] = "=mlx5_0,mlx5_1"; }},
                {"warning|c1|rank 3|NCCL_IB_HCA NCCL_IB_HCA 1",
                 [](JobFacts& j) { j.ranks[3].environment.erase("NCCL_IB_HCA"); }}});
-}
-
-TEST(EqualSettingsCheck, WarnsOfRanksThatDiffer) {
-  JobFacts job = job_with("cuda", "NCCL_ALGO", "Ring");
+  job = job_with("cuda", "NCCL_ALGO", "Ring");
   for (CheckedRank& rank : job.ranks) {
     rank.environment["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", rank.local_rank);
   }
@@ -274,6 +244,11 @@ TEST(MergedFacts, HaveGpusThatTheFirstRankMayNotUse) {
   }
   for (const CheckedPeers& peers : job.nodes[0].peers) EXPECT_EQ(peers.link, "NVLink");
   EXPECT_EQ(job.nodes[0].host, "c0");
+  // The first rank sees no bus.
+  std::vector<JobFacts> parts = isolated_parts(2);
+  parts[0].nodes[0].gpus->pop_back();
+  parts[0].nodes[0].peers.clear();
+  EXPECT_THAT(merge(std::move(parts)).nodes[0].gpus, Optional(SizeIs(2)));
 }
 
 TEST(MergedFacts, KeepWhatTheFirstRankSawItself) {
@@ -284,13 +259,6 @@ TEST(MergedFacts, KeepWhatTheFirstRankSawItself) {
   const JobFacts job = merge({first, second});
   ASSERT_THAT(job.nodes[0].gpus, Optional(SizeIs(2)));
   EXPECT_EQ(job.nodes[0].gpus->at(1).ecc, true);
-}
-
-TEST(MergedFacts, TakeGpusOfNodesWithoutABus) {
-  std::vector<JobFacts> parts = isolated_parts(2);
-  parts[0].nodes[0].gpus->pop_back();
-  parts[0].nodes[0].peers.clear();
-  EXPECT_THAT(merge(std::move(parts)).nodes[0].gpus, Optional(SizeIs(2)));
 }
 
 /// The fault of a GPU that only another rank sees is found, and what nobody looked at is unknown.

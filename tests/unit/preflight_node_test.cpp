@@ -51,10 +51,18 @@ TEST(BlasThreadsCheck, ComparesWithCoresOfNodeAndRank) {
               {{"ok"}, {"warning|c0||8 BLAS 2", on_ranks(&CheckedRank::blas_threads, 2)}});
 }
 
-TEST(CpuQuotaCheck, ComparesWithThreadsThatAreBusy) {
+TEST(QuotaAndSharedMemoryChecks, CompareWithRanksOfTheNode) {
   expect_said(bare_job("host", 1, 4), "cpu-quota",
               {{"ok", on_nodes(&CheckedNode::cpu_quota, 4)},
                {"warning|c0||2.5 CPUs 4", on_nodes(&CheckedNode::cpu_quota, 2.5)}});
+  constexpr double mebibyte = 1024.0 * 1024;
+  expect_said(
+      bare_job("host", 1, 4), "shared-memory",
+      {{"ok", on_nodes(&CheckedNode::shm_free, 256 * mebibyte)},
+       {"warning|c0||64.0 MiB 4 256 MiB", on_nodes(&CheckedNode::shm_free, 64 * mebibyte)}});
+  // However many ranks: no more than is recommended for a container.
+  expect_said(bare_job("host", 1, 64), "shared-memory",
+              {{"ok", on_nodes(&CheckedNode::shm_free, 1024 * mebibyte)}});
 }
 
 TEST(LockedMemoryCheck, LeavesNodesWithoutAdaptersAlone) {
@@ -66,17 +74,6 @@ TEST(LockedMemoryCheck, LeavesNodesWithoutAdaptersAlone) {
               {{"warning|c1|every rank|64.0 KiB"},
                {"ok", [](JobFacts& j) { j.nodes[1].ports->clear(); }},
                {"not checked", on_nodes(&CheckedNode::ports, Ports{})}});
-}
-
-TEST(SharedMemoryCheck, ComparesWithRanksOfTheNode) {
-  constexpr double mebibyte = 1024.0 * 1024;
-  expect_said(
-      bare_job("host", 1, 4), "shared-memory",
-      {{"ok", on_nodes(&CheckedNode::shm_free, 256 * mebibyte)},
-       {"warning|c0||64.0 MiB 4 256 MiB", on_nodes(&CheckedNode::shm_free, 64 * mebibyte)}});
-  // However many ranks: no more than is recommended for a container.
-  expect_said(bare_job("host", 1, 64), "shared-memory",
-              {{"ok", on_nodes(&CheckedNode::shm_free, 1024 * mebibyte)}});
 }
 
 /// There powersave is the dynamic default.
@@ -107,13 +104,6 @@ TEST(GpuLikenessChecks, CompareOnlyWithinAModel) {
   gpu_at(job, 0, 3).memory = 4e10;
   gpu_at(job, 0, 3).name = "NVIDIA A100-PCIE-40GB";
   expect_said(job, "gpu-memory", {{"ok"}});
-}
-
-TEST(ApplicationClockCheck, OnlyTellsWhatAllAreSetTo) {
-  JobFacts job = gpu_job(1, 2);
-  on_job_gpus(&GpuFacts::sm_clock_application, 1.41e9)(job);
-  on_job_gpus(&GpuFacts::sm_clock_max, 1.98e9)(job);
-  EXPECT_EQ(said(job, "application-clock"), "ok|||1.41 GHz 1.98 GHz");
 }
 
 TEST(EccCheck, LeavesModelsAloneOnWhichItIsAChoice) {
