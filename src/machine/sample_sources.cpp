@@ -25,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double freezing = 273.15;  // K
 /// The largest number of CPUs whose files are read, since reading a clock may interrupt the CPU.
 constexpr std::size_t most_clocks = 16;
 
@@ -153,7 +154,7 @@ std::optional<std::string> energy_device(const fs::path& zone, const std::string
 Source temperature_source(std::string device, fs::path file) {
   return {.channels = {{.device = std::move(device), .quantity = "temperature", .unit = "K"}},
           .read = [file = std::move(file)](auto values) {
-            constexpr double milli = 1e-3, freezing = 273.15;
+            constexpr double milli = 1e-3;
             const std::optional<double> celsius = number_in(file);
             values[0] = celsius ? *celsius * milli + freezing : unknown;
           }};
@@ -332,7 +333,6 @@ std::optional<double> scaled(std::optional<unsigned long long> value, double sca
 }
 
 std::optional<double> temperature_of(const Functions& nvml, Device device) {
-  constexpr double freezing = 273.15;
   const auto celsius = ask<unsigned>(nvml.temperature, device, nvml::gpu_temperature);
   return celsius ? std::optional{*celsius + freezing} : std::nullopt;
 }
@@ -341,7 +341,12 @@ std::optional<double> utilisation_of(const Functions& nvml, Device device) {
   const auto rates = ask<nvml::Utilisation>(nvml.utilisation, device);
   return rates ? std::optional{rates->gpu * percent} : std::nullopt;
 }
-std::optional<double> errors_of(const Functions& nvml, Device device, int error) {
+template <int clock>
+std::optional<double> clock_of(const Functions& nvml, Device device) {
+  return nvml::ask_clock(nvml.clock_info, device, clock);
+}
+template <int error>
+std::optional<double> errors_of(const Functions& nvml, Device device) {
   return scaled(ask<unsigned long long>(nvml.ecc_errors, device, error, nvml::aggregate_count), 1);
 }
 /// Returns the value of a field of NVML; nullopt if it has none of this type.
@@ -356,7 +361,8 @@ std::optional<unsigned long long> field_of(const Functions& nvml, Device device,
   }
   return asked.value;
 }
-std::optional<double> nvlink_of(const Functions& nvml, Device device, unsigned field) {
+template <unsigned field>
+std::optional<double> nvlink_of(const Functions& nvml, Device device) {
   constexpr double kibi = 1024;
   return scaled(field_of(nvml, device, field, nvml::all_links, nvml::unsigned_long_long), kibi);
 }
@@ -375,14 +381,8 @@ struct Quantity {
 };
 
 constexpr std::array<Quantity, 11> quantities{{
-    {"sm_clock", "Hz",
-     [](const Functions& nvml, Device gpu) {
-       return nvml::ask_clock(nvml.clock_info, gpu, nvml::sm_clock);
-     }},
-    {"memory_clock", "Hz",
-     [](const Functions& nvml, Device gpu) {
-       return nvml::ask_clock(nvml.clock_info, gpu, nvml::memory_clock);
-     }},
+    {"sm_clock", "Hz", clock_of<nvml::sm_clock>},
+    {"memory_clock", "Hz", clock_of<nvml::memory_clock>},
     {"power", "W", power_of},
     {"energy", "J",
      [](const Functions& nvml, Device gpu) {
@@ -394,14 +394,10 @@ constexpr std::array<Quantity, 11> quantities{{
      [](const Functions& nvml, Device gpu) {
        return scaled(ask<unsigned long long>(nvml.clock_reasons, gpu), 1);
      }},
-    {"ecc_corrected", "1",
-     [](const Functions& nvml, Device gpu) { return errors_of(nvml, gpu, nvml::corrected); }},
-    {"ecc_uncorrected", "1",
-     [](const Functions& nvml, Device gpu) { return errors_of(nvml, gpu, nvml::uncorrected); }},
-    {"nvlink_sent_bytes", "B",
-     [](const Functions& nvml, Device gpu) { return nvlink_of(nvml, gpu, nvml::nvlink_sent); }},
-    {"nvlink_received_bytes", "B",
-     [](const Functions& nvml, Device gpu) { return nvlink_of(nvml, gpu, nvml::nvlink_received); }},
+    {"ecc_corrected", "1", errors_of<nvml::corrected>},
+    {"ecc_uncorrected", "1", errors_of<nvml::uncorrected>},
+    {"nvlink_sent_bytes", "B", nvlink_of<nvml::nvlink_sent>},
+    {"nvlink_received_bytes", "B", nvlink_of<nvml::nvlink_received>},
 }};
 
 }  // namespace
