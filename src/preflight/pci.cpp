@@ -17,7 +17,6 @@ namespace isoscale::preflight {
 namespace {
 
 namespace fs = std::filesystem;
-using machine::line_in;
 using machine::number_in;
 using machine::read_file;
 
