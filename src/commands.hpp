@@ -27,8 +27,7 @@ namespace isoscale {
 /// `isoscale check`: prints the results of the checks that precede a run. Throws base::Error.
 [[nodiscard]] base::ExitCode execute(const settings::CheckCommand& command, int argc, char** argv);
 
-/// `isoscale report`: reads run files and prints their results. A run that is given in several
-/// copies counts once.
+/// `isoscale report`: reads run files and prints their results. Copies of a run count once.
 [[nodiscard]] base::ExitCode execute(const settings::ReportCommand& command);
 
 /// `isoscale compare`: prints the curves of all sides (a side is the runs of one machine), their
@@ -41,8 +40,7 @@ namespace isoscale {
 [[nodiscard]] base::ExitCode execute(const config::ListCommand& command);
 
 /// Writes the whole text to standard output and returns ExitCode::done. Throws std::runtime_error
-/// if it cannot be written; the place in the source, which base::Error would add, tells a user
-/// nothing.
+/// if it cannot be written: the place in the source, as of base::Error, tells a user nothing.
 inline base::ExitCode print(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) {

@@ -43,8 +43,7 @@ std::string render(const analysis::compare::Comparison& comparison, settings::Fo
   return analysis::compare::render_text(comparison);
 }
 
-/// Returns the error message for a refused comparison, with one line for each difference in
-/// settings.
+/// Returns the error message for a refused comparison, with a line for each different setting.
 std::string refusal(const analysis::compare::Comparison& comparison) {
   std::string text = "the sides measured different things, so they are not compared:";
   for (const std::string& line : analysis::compare::unlike_lines(comparison)) text += "\n  " + line;

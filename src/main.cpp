@@ -34,8 +34,7 @@ int main(int argc, char** argv) {
     };
     return static_cast<int>(std::visit(execution, command));
   } catch (const base::UsageError& error) {
-    // Every rank finds the same mistake before MPI has started, so only one process of the launch
-    // prints it.
+    // Every rank finds the same mistake before MPI has started, so only one process prints it.
     const std::string_view name = argc > 1 ? argv[1] : "";
     const bool many = name == "run" || name == "check";
     if (!many || machine::speaks_for_launch(machine::process_environment())) {

@@ -25,19 +25,15 @@ bool is_sheet(const std::filesystem::path& source) {
   return !source.has_extension() && !source.has_parent_path() && !std::filesystem::exists(source);
 }
 
-/// Reads the data sheet or the run that --network names, and adds what to warn of to `warnings`.
-simulate::Machine network_of(const std::string& source, std::vector<std::string>& warnings) {
-  if (is_sheet(source)) return analysis::predict::load_system(source);
+/// Takes the network from the data sheet or the run that --network names, if it does.
+void replace_network(const std::string& source, analysis::predict::Question& question) {
+  if (source.empty()) return;
+  if (is_sheet(source)) {
+    return analysis::predict::use_network(analysis::predict::load_system(source), source, question);
+  }
   const results::RunData run = results::read_run(source);
-  warnings.insert(warnings.end(), run.altered.begin(), run.altered.end());
-  return analysis::predict::run_machine(run);
-}
-
-void replace_network(const settings::PredictCommand& command,
-                     analysis::predict::Question& question) {
-  if (command.network.empty()) return;
-  analysis::predict::use_network(network_of(command.network, question.warnings), command.network,
-                                 question);
+  question.warnings.insert(question.warnings.end(), run.altered.begin(), run.altered.end());
+  analysis::predict::use_network(analysis::predict::run_machine(run), source, question);
 }
 
 analysis::predict::Prediction predicted(const settings::PredictCommand& command) {
@@ -51,7 +47,7 @@ analysis::predict::Prediction predicted(const settings::PredictCommand& command)
     }
     if (command.no_noise) sheet.noise = {};
     analysis::predict::Question question = analysis::predict::question_of(command, sheet);
-    replace_network(command, question);
+    replace_network(command.network, question);
     return analysis::predict::predict(question);
   }
   if (!command.software.empty() || command.no_noise) {
@@ -62,7 +58,7 @@ analysis::predict::Prediction predicted(const settings::PredictCommand& command)
   std::vector<results::RunData> launches{results::read_run(command.source)};
   for (const auto& file : command.launches) launches.push_back(results::read_run(file));
   analysis::predict::Question question = analysis::predict::question_of(command, launches);
-  replace_network(command, question);
+  replace_network(command.network, question);
   return analysis::predict::predict(question);
 }
 
@@ -94,15 +90,13 @@ base::ExitCode execute(const settings::PredictCommand& command) {
 }
 
 base::ExitCode execute(const config::ListCommand& command) {
-  using enum config::ListCommand::File;
-  const bool is_of_sheet = command.file == system || command.file == software;
-  if (command.what != config::ListCommand::What::keys || !is_of_sheet) {
+  const bool is_of_system = command.of == "system";
+  if (command.what != "keys" || (!is_of_system && command.of != "software")) {
     return print(config::listing(command));
   }
   std::string text;
-  for (const analysis::predict::SheetKey& key : command.file == system
-                                                    ? analysis::predict::system_keys()
-                                                    : analysis::predict::software_keys()) {
+  for (const analysis::predict::SheetKey& key :
+       is_of_system ? analysis::predict::system_keys() : analysis::predict::software_keys()) {
     text += config::key_text(key.key, key.needed ? "needed" : "", key.meaning);
   }
   return print(text);

@@ -134,9 +134,8 @@ void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable
   }
 }
 
-/// Reads whole runs and appends them to `into` in the order of the files. Returns the files that
-/// cannot be read, and warns of those whose digest is wrong. Throws base::UsageError if no file can
-/// be read.
+/// Reads whole runs and appends them to `into` in the order of the files. Returns those that cannot
+/// be read, and warns of those whose digest is wrong. Throws base::UsageError if none can be read.
 std::vector<analysis::catalog::Unreadable> read_files(
     const std::vector<std::filesystem::path>& files, analysis::RunFiles& into) {
   std::vector<analysis::catalog::Unreadable> unreadable;
@@ -249,8 +248,7 @@ base::ExitCode report_index(const settings::ReportCommand& command) {
 
 base::ExitCode execute(const settings::ReportCommand& command) {
   require_two_files(command);
-  // A name that --detail gives and that is no section of a report is refused before any file is
-  // read or written.
+  // A name after --detail that is no section is refused before any file is read or written.
   if (command.detail) (void)analysis::render::Sections::parse(*command.detail);
   if (command.index_only || command.files.size() > most_joined) return report_index(command);
   if (!command.html.empty()) analysis::page::require_page();

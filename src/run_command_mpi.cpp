@@ -92,8 +92,7 @@ void require_one_command(const std::string& command, const comm::Communicator& w
 
 /// Runs `work` with MPI and returns the exit code. Rank 0 prints an error that all ranks have, and
 /// all return its exit code. A rank that fails alone prints its error and ends the job; in a job of
-/// one rank, the error is rethrown. `work` is called with the communicator of all ranks and the
-/// supervisor.
+/// one rank, the error is rethrown. `work` gets the communicator of all ranks and the supervisor.
 template <class Work>
 base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Work& work) {
   // argv[0], the program's path, is left out, since it may differ between nodes.

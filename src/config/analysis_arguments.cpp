@@ -30,8 +30,7 @@ struct Row {
   std::string_view value;  ///< placeholder in --help; "" = a flag, for which store() gets "true"
   std::string_view help;
   std::string_view default_text;  ///< "" = not shown
-  /// Stores the value in `command`. Throws base::UsageError or std::invalid_argument if the text is
-  /// not a valid value.
+  /// Stores a value, or throws base::UsageError or std::invalid_argument if it is not valid.
   void (*store)(std::string_view text, Command& command);
   settings::Arity arity = settings::Arity::once;
 };
@@ -283,8 +282,8 @@ CompareCommand interpret_compare(const CLI::App& command) {
 
 PredictCommand interpret_predict(const CLI::App& command) {
   PredictCommand predict;
-  const std::string* const source = value_of(command, source_argument);
-  if (source == nullptr) {
+  const std::optional<std::string> source = value_of(command, source_argument);
+  if (!source) {
     refuse(
         "predict needs a run file, or a machine's data sheet: a name (isoscale list systems) or a "
         "file that ends in .toml",

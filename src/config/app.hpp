@@ -4,9 +4,8 @@
 
 #include <CLI/App.hpp>
 
-#include <array>
-#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,10 +27,6 @@ inline constexpr const char* what_argument = "WHAT";
 inline constexpr const char* workload_argument = "WORKLOAD";
 inline constexpr const char* shell_argument = "SHELL";
 
-/// The options that the commands `run` and `check` share.
-inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-threads", "gpu-bind",
-                                                               "share-gpu", "allow"};
-
 /// Returns a parser that has all commands and options, for parsing and for --help. It stores the
 /// values of options as text, and leaves unknown arguments in remaining().
 [[nodiscard]] std::unique_ptr<CLI::App> make_app();
@@ -47,16 +42,13 @@ void add_report(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_predict(CLI::App& app);
 
-enum class Shell : std::uint8_t { bash, zsh };
-[[nodiscard]] std::string_view name(Shell shell);
-
-/// Returns a script with which `shell` completes the commands and options of `app`. The scripts for
-/// both shells hold the same table of all commands, options and arguments, with rows of
-/// COMMAND|WORD|VALUES|HELP. COMMAND is empty for the program itself. WORD is an option, a command,
-/// or the position of an argument, from 1. VALUES lists words and file patterns: "tiny *.toml". It
-/// begins with a comma if several values may be given, is "-" if there is no value, and is empty if
-/// the program cannot know the values.
-[[nodiscard]] std::string completion_script(Shell shell, const CLI::App& app);
+/// Returns a script with which `shell`, "bash" or "zsh", completes the commands and options of
+/// `app`. The scripts for both shells hold the same table of all commands, options and arguments,
+/// with rows of COMMAND|WORD|VALUES|HELP. COMMAND is empty for the program itself. WORD is an
+/// option, a command, or the position of an argument, from 1. VALUES lists words and file patterns:
+/// "tiny *.toml". It begins with a comma if several values may be given, is "-" if there is no
+/// value, and is empty if the program cannot know the values.
+[[nodiscard]] std::string completion_script(std::string_view shell, const CLI::App& app);
 
 // The functions below read the command line that CLI11 has parsed. The messages of their errors are
 // this program's own, not CLI11's.
@@ -64,20 +56,14 @@ enum class Shell : std::uint8_t { bash, zsh };
 /// Throws base::UsageError with `what`, and with a hint at the command's --help.
 [[noreturn]] void refuse(std::string_view what, const CLI::App& command);
 
-/// Returns the values that were given to an option of `command`. Throws base::UsageError if one of
-/// them begins with "--".
-[[nodiscard]] const std::vector<std::string>& values_of(const CLI::App& command,
-                                                        const std::string& option);
-
-/// Returns the value of an option; nullptr if it is not given. Throws base::UsageError if it is
-/// given more than once.
-[[nodiscard]] const std::string* value_of(const CLI::App& command, const std::string& option);
-
 /// Returns the values that were given to an option of this arity; for a flag, "true" if it is
 /// given. Throws base::UsageError for a flag with a value, for a value that begins with "--", and
 /// for an option that is given twice although it may be given once.
 [[nodiscard]] std::vector<std::string> values_of(const CLI::App& command, const std::string& option,
                                                  settings::Arity arity);
+/// Returns the value of an option that may be given once; absent if it is not given.
+[[nodiscard]] std::optional<std::string> value_of(const CLI::App& command,
+                                                  const std::string& option);
 
 /// Returns `arguments` with "--detail=all" in place of each --detail without sections: one that is
 /// the last argument, or is followed by an option or by a file (a name with a dot or a slash).

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 #include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,18 +22,75 @@
 
 namespace isoscale::config {
 
-static std::string_view name(ListCommand::What what) {
-  constexpr std::array<std::string_view, 7> names{"workloads", "models",   "suites", "options",
-                                                  "systems",   "software", "keys"};
-  return names[static_cast<std::size_t>(what)];
-}
-
-static std::string_view name(ListCommand::File file) {
-  constexpr std::array<std::string_view, 4> names{"model", "system", "suite", "software"};
-  return names[static_cast<std::size_t>(file)];
-}
-
 namespace {
+
+/// The options that the commands `run` and `check` share.
+constexpr std::array<std::string_view, 5> check_options{"device", "blas-threads", "gpu-bind",
+                                                        "share-gpu", "allow"};
+/// The arguments of the command `list`: the lists, and the kinds of files whose keys it lists.
+constexpr std::array<std::string_view, 7> lists{"workloads", "models",   "suites", "options",
+                                                "systems",   "software", "keys"};
+constexpr std::array<std::string_view, 4> files_with_keys{"model", "system", "suite", "software"};
+
+constexpr const char* description =
+    R"(Isoscale measures how well a GPU cluster scales, and says why it does not scale better.
+
+Examples:
+  mpirun -np 8 isoscale check                                      is this machine fit to measure?
+  mpirun -np 8 isoscale run --suite standard --budget 25m          curves within 25 minutes
+  isoscale report FILE.h5 --html report.html                       a page with charts
+  isoscale compare a1.h5,a2.h5,a3.h5 b1.h5,b2.h5,b3.h5 --gate 5%   exit 3 at a regression
+  isoscale predict h100-ndr --model gpt-175b --ranks 1024 --best   the fastest layout
+)";
+
+constexpr const char* run_footer =
+    R"(Under mpirun or srun every process is a rank; without them there is one. Options override the
+experiment file, which is TOML with the same keys (max_time = "10s"; set = { bucket = "10MiB" }) and
+may hold several [[experiment]] tables.
+
+  mpirun -np 4 isoscale run                                          the quick suite
+  mpirun -np 8 isoscale run --workload dp,tp --model gpt-125m --scaling weak
+  mpirun -np 8 isoscale run --workload hybrid --mesh dp=2,tp=2,pp=2 --set schedule=1f1b)";
+
+void add_option(CLI::App& command, const settings::RunOption& option) {
+  add(command, fmt::format("--{}", option.name), option.value, option.help, option.default_text)
+      ->group(std::string{name(option.group)});
+}
+
+void add_run(CLI::App& app) {
+  CLI::App& run = *app.add_subcommand("run", "Measure scaling curves and write a run file");
+  run.add_option(experiment_argument)
+      ->description("experiment file; options override what it says")
+      ->option_text(" ");
+  for (const settings::RunOption& option : settings::run_options()) add_option(run, option);
+  run.footer(run_footer);
+}
+
+void add_check(CLI::App& app) {
+  CLI::App& check = *app.add_subcommand("check", "Check the machines of a job before measuring");
+  add(check, "--format", "text|json", "output format", "text");
+  for (const std::string_view option : check_options)
+    add_option(check, *settings::find_option(option));
+  check.footer(
+      "Start it under the launcher of a run, with as many ranks: mpirun -np 8 isoscale check");
+}
+
+void add_list(CLI::App& app) {
+  CLI::App& list = *app.add_subcommand(
+      "list", "List workloads, models, suites, options, systems, software, or keys");
+  list.add_option(what_argument)
+      ->description(fmt::format("{}", fmt::join(lists, "|")))
+      ->option_text(" ");
+  list.add_option(workload_argument)
+      ->description("the workload whose options to list; for keys model, system, suite or software")
+      ->option_text(" ");
+}
+
+void add_completion(CLI::App& app) {
+  CLI::App& completion =
+      *app.add_subcommand("completion", "Print a script that completes command lines in a shell");
+  completion.add_option(shell_argument)->description("bash|zsh")->option_text(" ");
+}
 
 /// Returns the text of --help. CLI11 leaves several empty lines in a row, which become one.
 PrintCommand help_text(const CLI::App& app) {
@@ -74,8 +133,7 @@ void refuse_extras(const CLI::App& command) {
   }
 }
 
-/// Throws base::UsageError for an option given as `--name=`: CLI11 would take the next argument as
-/// its value.
+/// Throws base::UsageError for `--name=`, since CLI11 would take the next argument as the value.
 void refuse_empty_values(std::span<const std::string> arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--") return;
@@ -100,7 +158,7 @@ RunConfig interpret_run(const CLI::App& command, std::span<const std::string> ar
   for (const settings::RunOption& option : settings::run_options())
     read_option(layer, command, option);
   settings::Layer file;
-  if (const std::string* const path = value_of(command, experiment_argument)) {
+  if (const auto path = value_of(command, experiment_argument)) {
     const auto readable = settings::with_place(experiment_argument, *path, settings::parse_path);
     file = settings::read_layer(workloads::read_small_file(readable, "experiment file"), *path);
   }
@@ -116,7 +174,7 @@ CheckCommand interpret_check(const CLI::App& command, std::span<const std::strin
   CheckCommand check;
   check.config = settings::without_experiments(layer);
   check.config.command_line = base::shell_quoted(arguments);
-  if (const std::string* const format = value_of(command, "--format")) {
+  if (const auto format = value_of(command, "--format")) {
     check.format = settings::with_place("--format", *format, [](std::string_view value) {
       return settings::parse_choice(value, {Format::text, Format::json});
     });
@@ -124,52 +182,110 @@ CheckCommand interpret_check(const CLI::App& command, std::span<const std::strin
   return check;
 }
 
-ListCommand interpret_list(const CLI::App& command) {
-  using enum ListCommand::What;
-  const std::string* const what = value_of(command, what_argument);
-  const std::string* const workload = value_of(command, workload_argument);
-  if (what == nullptr)
-    refuse("list needs one of workloads, models, suites, options, systems, software, keys",
-           command);
-  ListCommand list;
-  list.what = settings::with_place("list", *what, [](std::string_view text) {
-    return settings::parse_choice(text,
-                                  {workloads, models, suites, options, systems, software, keys});
+/// Returns `text`, which was given to the command `place`, if it is one of `words`. Otherwise
+/// throws base::UsageError.
+std::string word_of(std::string_view place, const std::string& text,
+                    std::span<const std::string_view> words) {
+  return settings::with_place(place, text, [&](std::string_view word) {
+    if (std::ranges::find(words, word) != words.end()) return std::string{word};
+    throw base::usage_error("{} is not one of {}", base::quoted(word), fmt::join(words, ", "));
   });
-  if (list.what == keys) {
-    if (workload == nullptr)
-      refuse("list keys needs one of model, system, suite, software", command);
-    list.file = settings::with_place("list keys", *workload, [](std::string_view text) {
-      using enum ListCommand::File;
-      return settings::parse_choice(text, {model, system, suite, ListCommand::File::software});
-    });
-    return list;
+}
+
+ListCommand interpret_list(const CLI::App& command) {
+  const auto what = value_of(command, what_argument), of = value_of(command, workload_argument);
+  if (!what) refuse(fmt::format("list needs one of {}", fmt::join(lists, ", ")), command);
+  ListCommand list{.what = word_of("list", *what, lists)};
+  if (list.what == "keys") {
+    if (!of) {
+      refuse(fmt::format("list keys needs one of {}", fmt::join(files_with_keys, ", ")), command);
+    }
+    list.of = word_of("list keys", *of, files_with_keys);
+  } else if (list.what == "options") {
+    if (!of) refuse("list options needs the name of a workload", command);
+    list.of = settings::find_workload(*of, "list options").name;
+  } else if (of) {
+    refuse_extra(*of, command);
   }
-  if (list.what != options) {
-    if (workload != nullptr) refuse_extra(*workload, command);
-    return list;
-  }
-  if (workload == nullptr) refuse("list options needs the name of a workload", command);
-  list.workload = settings::find_workload(*workload, "list options").name;
   return list;
 }
 
 PrintCommand interpret_completion(const CLI::App& app, const CLI::App& command) {
-  const std::string* const text = value_of(command, shell_argument);
-  if (text == nullptr) refuse("completion needs bash or zsh", command);
-  const Shell shell = settings::with_place("completion", *text, [](std::string_view value) {
-    return settings::parse_choice(value, {Shell::bash, Shell::zsh});
-  });
-  return {completion_script(shell, app)};
-}
-
-std::string version_text() {
-  const base::BuildInfo& info = base::build_info();
-  return fmt::format("isoscale {} (git {}, {}, {})\n", info.version, info.git_hash, info.compiler,
-                     info.build_type);
+  const auto shell = value_of(command, shell_argument);
+  if (!shell) refuse("completion needs bash or zsh", command);
+  return {completion_script(
+      word_of("completion", *shell, std::array<std::string_view, 2>{"bash", "zsh"}), app)};
 }
 
 }  // namespace
+
+CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
+                 std::string_view help, std::string_view default_text) {
+  CLI::Option* const option = value.empty() ? command.add_flag(flags) : command.add_option(flags);
+  std::string text{help};
+  if (!default_text.empty()) text += fmt::format(" [{}]", default_text);
+  option->description(text);
+  if (!value.empty()) {
+    option->option_text(std::string{value})
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+  return option;
+}
+
+std::unique_ptr<CLI::App> make_app() {
+  auto app = std::make_unique<CLI::App>(description, "isoscale");
+  constexpr std::size_t column = 37;  // the column of descriptions in --help
+  app->get_formatter()->column_width(column);
+  app->get_formatter()->label("Positionals", "Arguments");
+  app->get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app->set_help_flag("-h,--help", "print this and exit");
+  app->add_flag("--version")->description("print the version and exit");
+  app->allow_extras();
+  app->require_subcommand(0, 1);
+  add_run(*app);
+  add_check(*app);
+  add_report(*app);
+  add_compare(*app);
+  add_predict(*app);
+  add_list(*app);
+  add_completion(*app);
+  for (CLI::App* const command : app->get_subcommands({})) command->group("Commands");
+  app->footer("Options of a command: isoscale COMMAND --help");
+  return app;
+}
+
+void refuse(std::string_view what, const CLI::App& command) {
+  const bool is_top = command.get_parent() == nullptr;
+  throw base::usage_error("{}; see: isoscale {}--help", what,
+                          is_top ? "" : command.get_name() + " ");
+}
+
+std::vector<std::string> values_of(const CLI::App& command, const std::string& option,
+                                   settings::Arity arity) {
+  using settings::Arity;
+  std::vector<std::string> values = command.get_option(option)->results();
+  for (const std::string& value : values) {
+    if (arity == Arity::flag && value != "true") {
+      refuse(fmt::format("{} takes no value", option), command);
+    } else if (value.starts_with("--")) {
+      refuse(fmt::format("{} needs a value, but {} follows", option, base::quoted(value)), command);
+    }
+  }
+  if (arity == Arity::flag && values.size() > 1) values.resize(1);
+  if (arity != Arity::repeated && arity != Arity::repeated_list && values.size() > 1) {
+    refuse(fmt::format("{} is given twice, as {} and as {}; give it once", option,
+                       base::quoted(values[0]), base::quoted(values[1])),
+           command);
+  }
+  return values;
+}
+
+std::optional<std::string> value_of(const CLI::App& command, const std::string& option) {
+  const std::vector<std::string> values = values_of(command, option, settings::Arity::once);
+  return values.empty() ? std::nullopt : std::optional{values.front()};
+}
 
 Command parse_arguments(std::span<const std::string> arguments) {
   const std::unique_ptr<CLI::App> app = make_app();
@@ -196,7 +312,11 @@ Command parse_arguments(std::span<const std::string> arguments) {
     refuse(base::printable(error.what(), 200), chosen());
   }
   refuse_extras(*app);
-  if (app->count("--version") > 0) return PrintCommand{version_text()};
+  if (app->count("--version") > 0) {
+    const base::BuildInfo& info = base::build_info();
+    return PrintCommand{fmt::format("isoscale {} (git {}, {}, {})\n", info.version, info.git_hash,
+                                    info.compiler, info.build_type)};
+  }
   const CLI::App& command = chosen();
   if (&command == app.get()) return help_text(*app);
   refuse_extras(command);

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,11 +21,11 @@ using settings::ReportCommand;
 using settings::RunConfig;
 
 struct ListCommand {
-  enum class What : std::uint8_t { workloads, models, suites, options, systems, software, keys };
-  enum class File : std::uint8_t { model, system, suite, software };
-  What what = What::workloads;
-  std::string workload{};   ///< the workload whose options are listed
-  File file = File::model;  ///< the kind of file whose keys are listed
+  /// "workloads", "models", "suites", "options", "systems", "software" or "keys".
+  std::string what;
+  /// The workload whose options are listed, or the kind of file whose keys are listed: "model",
+  /// "system", "suite" or "software".
+  std::string of{};
 };
 
 /// The command that only prints `text` on standard output (--help, --version, completion).
@@ -47,9 +46,8 @@ using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareComm
 [[nodiscard]] std::string key_text(std::string_view key, std::string_view fallback,
                                    std::string_view meaning);
 
-/// Returns the output of `isoscale list ...`, in which every line ends with a line break. Throws
-/// std::logic_error if the keys of data sheets or of software profiles are asked for, since this
-/// library does not know them.
+/// Returns the output of `isoscale list ...`, in which every line ends with a line break. It is not
+/// for the keys of data sheets and of software profiles, since this library does not know them.
 [[nodiscard]] std::string listing(const ListCommand& command);
 
 }  // namespace isoscale::config

@@ -133,8 +133,7 @@ std::string values_of_placeholder(std::string_view placeholder, std::vector<std:
                      fmt::join(names, " "));
 }
 
-/// Returns those rows of the table (see completion_script()) that describe a command's options and
-/// arguments.
+/// Returns the rows of the table (see completion_script()) for a command's options and arguments.
 std::string rows_of(const CLI::App& command, std::string_view command_name) {
   std::string rows;
   int place = 0;
@@ -160,17 +159,15 @@ std::string rows_of(const CLI::App& command, std::string_view command_name) {
 
 }  // namespace
 
-std::string_view name(Shell shell) { return shell == Shell::bash ? "bash" : "zsh"; }
-
-std::string completion_script(Shell shell, const CLI::App& app) {
+std::string completion_script(std::string_view shell, const CLI::App& app) {
   std::string first = rows_of(app, ""), others;
   for (const CLI::App* const command : app.get_subcommands({})) {
     first += fmt::format("|{}|-|{}\n", command->get_name(), command->get_description());
     others += rows_of(*command, command->get_name());
   }
   return fmt::format("{}# {} completion of isoscale, made by 'isoscale completion {}'\n{}{}{}{}",
-                     shell == Shell::zsh ? "#compdef isoscale\n" : "", name(shell), name(shell),
-                     search, first, others, shell == Shell::bash ? bash_function : zsh_function);
+                     shell == "zsh" ? "#compdef isoscale\n" : "", shell, shell, search, first,
+                     others, shell == "bash" ? bash_function : zsh_function);
 }
 
 }  // namespace isoscale::config

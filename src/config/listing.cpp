@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
-
 #include "settings/layer.hpp"
 #include "settings/option_table.hpp"
 #include "settings/values.hpp"
@@ -86,8 +84,7 @@ std::string list_model_keys() {
   return text;
 }
 
-/// Lists the keys of a suite file. It has the form of an experiment file, so the options of `run`
-/// are keys.
+/// Lists the keys of a suite file, an experiment file whose keys are the options of `run`.
 std::string list_suite_keys() {
   std::string text = key_text("description", "", "what the suite is for, for people");
   text += key_text("gpu", "", "built-in suites: models, dtype, longest_step and set on GPUs");
@@ -121,25 +118,13 @@ std::string key_text(std::string_view key, std::string_view fallback, std::strin
 }
 
 std::string listing(const ListCommand& command) {
-  switch (command.what) {
-    case ListCommand::What::workloads:
-      return list_workloads();
-    case ListCommand::What::models:
-      return list_models();
-    case ListCommand::What::suites:
-      return list_suites();
-    case ListCommand::What::options:
-      return list_options(settings::find_workload(command.workload, "list options"));
-    case ListCommand::What::systems:
-      return list_systems();
-    case ListCommand::What::software:
-      return list_software();
-    case ListCommand::What::keys:
-      if (command.file == ListCommand::File::model) return list_model_keys();
-      if (command.file == ListCommand::File::suite) return list_suite_keys();
-      break;  // this library knows neither the keys of data sheets nor those of profiles
-  }
-  throw std::logic_error("a list of nothing");
+  if (command.what == "workloads") return list_workloads();
+  if (command.what == "models") return list_models();
+  if (command.what == "suites") return list_suites();
+  if (command.what == "systems") return list_systems();
+  if (command.what == "software") return list_software();
+  if (command.what == "keys") return command.of == "model" ? list_model_keys() : list_suite_keys();
+  return list_options(settings::find_workload(command.of, "list options"));
 }
 
 }  // namespace isoscale::config
