@@ -16,8 +16,7 @@
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"
 
-/// The progress of this rank, which is shown to the user. From it the supervisor also detects that
-/// a job hangs.
+/// The progress of this rank. It is shown to the user, and the supervisor detects hangs by it.
 namespace isoscale::runner::watch {
 
 /// A session whose progress in its program is watched; WatchedExecutor adds it to an Activity.
@@ -29,8 +28,7 @@ struct WatchedSession {
   std::vector<program::Outline> outlines{};  ///< outlines of the sections of this rank's program
 
   [[nodiscard]] executor::Whereabouts where() const;
-  /// Adds to `state` which ops the streams of the session are in, and how many calls it has made on
-  /// each communicator.
+  /// Adds to `state` the ops that the session's streams are in, and its calls on each communicator.
   void describe(RankState& state) const;
 };
 
@@ -67,8 +65,7 @@ class Activity {
   /// Returns the counter of collective calls that the runner makes itself, outside of programs.
   [[nodiscard]] std::shared_ptr<comm::CallCount> calls() const { return calls_; }
 
-  /// A snapshot of this rank's progress. If a later snapshot is equal, the rank has made no
-  /// progress in between.
+  /// A snapshot of this rank's progress. If a later one is equal, the rank has made no progress.
   struct Motion {
     std::uint64_t changes = 0, calls = 0;
     std::vector<executor::Whereabouts> sessions{};
@@ -146,8 +143,7 @@ class Progress {
 /// and its calls on each communicator known to an activity. Sessions themselves are not wrapped.
 class WatchedExecutor final : public executor::Executor {
  public:
-  /// Reports name each rank by its number in `world`. All arguments must outlive this object and
-  /// its sessions.
+  /// Reports name ranks by their numbers in `world`. All arguments must outlive all sessions.
   WatchedExecutor(executor::Executor& inner, Activity& activity, const comm::Communicator& world)
       : inner_(inner), activity_(activity), world_(world) {}
 

@@ -52,8 +52,7 @@ class Groups {
  public:
   explicit Groups(const CallMap& map) : map_(map) {}
 
-  /// The calls that the rank has made on each communicator; communicators are in the order of their
-  /// first call.
+  /// The calls that the rank has made on each communicator, in the order of their first call.
   std::vector<Arrival> arrivals{};
 
   /// Returns the communicators on which an op makes a call, as indices into `arrivals`; empty if
@@ -111,32 +110,18 @@ class Groups {
 /// Tells whether an op has begun. maybe: the executor does not know.
 enum class Begun : std::uint8_t { no, maybe, yes };
 
-/// Tells which ops of a session have begun. A lane runs its ops in order. There is a lane for each
-/// stream, or a single lane if all streams are played by one thread.
-class Known {
- public:
-  Known(const Whereabouts& at, std::size_t ops) : at_(at), ops_(ops) {}
+/// Tells whether the op of a lane with the index `op` in the section has begun.
+Begun begun_of(const Whereabouts& at, std::size_t lane, std::size_t op) {
+  if (!at.playing) return Begun::yes;
+  if (lane >= at.begun.size()) return Begun::no;
+  const std::uint32_t last = at.begun[lane];
+  if (last != Whereabouts::no_op && op <= last) return Begun::yes;
+  return lane < at.next.size() && op < at.next[lane] ? Begun::maybe : Begun::no;
+}
 
-  [[nodiscard]] std::size_t lane_of(const OutlineOp& op) const {
-    return at_.begun.size() > 1 ? op.stream : 0;
-  }
-  /// Tells whether the op of a lane with the index `op` in the section has begun.
-  [[nodiscard]] Begun begun(std::size_t lane, std::size_t op) const {
-    if (!at_.playing) return Begun::yes;
-    if (lane >= at_.begun.size()) return Begun::no;
-    const std::uint32_t last = at_.begun[lane];
-    if (last != Whereabouts::no_op && op <= last) return Begun::yes;
-    return lane < at_.next.size() && op < std::min<std::size_t>(at_.next[lane], ops_) ? Begun::maybe
-                                                                                      : Begun::no;
-  }
-
- private:
-  const Whereabouts& at_;
-  std::size_t ops_;
-};
-
-/// The position of a lane: op number `op` is the last that has begun for certain, or the lane's
-/// first if none has for certain. Any of the next `behind` ops may have begun, too.
+/// The position of a lane, which runs its ops in order: op number `op` is the last that has begun
+/// for certain, or the lane's first if none has for certain. Any of the next `behind` ops may have
+/// begun, too. There is a lane for each stream, or a single one if one thread plays all streams.
 struct Lane {
   bool is_empty = true;
   std::size_t op = 0;
@@ -210,13 +195,12 @@ std::string op_text(const OutlineOp& op, const mesh::Shape& mesh) {
 
 void describe_calls(const CallMap& map, const Whereabouts& at, RankState& state) {
   if (at.plays == 0) return;
-  const Known known{at, map.outline.ops.size()};
   Groups groups{map};
   std::map<std::size_t, Lane> lanes;
   for (std::size_t i = 0; i < map.outline.ops.size(); ++i) {
     const OutlineOp& op = map.outline.ops[i];
-    const std::size_t lane = known.lane_of(op);
-    const Begun begun = known.begun(lane, i);
+    const std::size_t lane = at.begun.size() > 1 ? op.stream : 0;
+    const Begun begun = begun_of(at, lane, i);
     if (begun == Begun::no) continue;
     const std::vector<std::size_t> met = groups.of(op);
     for (const std::size_t place : met) {

@@ -18,8 +18,7 @@
 namespace isoscale::runner::watch {
 
 /// The number of a call on a communicator. All members of a communicator make the same calls in the
-/// same order. So a member whose number is lower than that of others has not arrived at their call
-/// yet.
+/// same order. So a member with a lower number than others has not arrived at their call yet.
 struct CallNumber {
   std::uint64_t play = 0;  ///< number of the play (execution of a section) in the session, from 1
   /// Number of the call among those on this communicator in the play, from 1.

@@ -29,8 +29,7 @@ namespace {
 
 using StateOfRank = std::map<int, const RankState*>;
 
-/// A call on a communicator that some members have made, and in which they wait for members that
-/// have not made it.
+/// A call on a communicator in which the members that have made it wait for those that have not.
 struct PendingCall {
   CallNumber call{};
   std::string op{};
@@ -85,21 +84,13 @@ std::vector<int> list(const std::set<int>& ranks) { return {ranks.begin(), ranks
 
 enum Box : int { question, answer, finding };
 
-/// Time limits in ns, counted from the start of a poll: for the answers of ranks, and for the
-/// leader's findings.
+/// Limits in ns from the start of a poll: for the answers of ranks, and for the leader's findings.
 constexpr units::Nanoseconds answers_within{2'500'000'000}, finding_within{4'000'000'000};
 constexpr std::chrono::milliseconds pause{5};  // sleep between two checks for messages
 
-std::string text_of(const comm::Message& envelope) {
-  std::string text(envelope.bytes.size(), '\0');
-  std::ranges::transform(envelope.bytes, text.begin(),
-                         [](std::byte byte) { return static_cast<char>(byte); });
-  return text;
-}
-
-bool has(const std::vector<RankState>& states, int rank) {
-  return std::ranges::find(states, rank, &RankState::rank) != states.end();
-}
+/// The number of ranks, from rank 0 on, that may become the leader of a poll. If none of them
+/// answers, each rank ends the job itself.
+constexpr int most_leaders = 8;
 
 }  // namespace
 
@@ -172,13 +163,6 @@ std::string Hang::sentence() const {
   return text;
 }
 
-/// Returns how many ranks, from rank 0 on, may become the leader of a poll. If none of them
-/// answers, each rank ends the job itself.
-int RankPoll::leaders() const {
-  constexpr int most = 8;
-  return std::min(most, size_);
-}
-
 /// Sends a message. If that fails, there is only a warning. Without the question or the answer that
 /// was lost, the poll may count a rank as one that never answered.
 void RankPoll::post(int to, int box, const std::string& text) {
@@ -196,7 +180,9 @@ void RankPoll::post(int to, int box, const std::string& text) {
 std::optional<std::string> RankPoll::take(int box, int* from) {
   const std::string current = fmt::format("{}\n", number_);
   while (const auto envelope = mail_.take(box)) {
-    std::string text = text_of(*envelope);
+    std::string text(envelope->bytes.size(), '\0');
+    std::ranges::transform(envelope->bytes, text.begin(),
+                           [](std::byte byte) { return static_cast<char>(byte); });
     if (!text.starts_with(current)) continue;
     if (from != nullptr) *from = envelope->from;
     return text.substr(current.size());
@@ -206,18 +192,12 @@ std::optional<std::string> RankPoll::take(int box, int* from) {
 
 bool RankPoll::is_requested() { return asked_ = asked_ || take(question).has_value(); }
 
-void RankPoll::ask_all() {
-  for (int rank = 0; rank < size_; ++rank) {
-    if (rank != rank_) post(rank, question, "");
-  }
-}
-
 void RankPoll::collect(std::vector<RankState>& states) {
   int from = 0;
   while (const auto message = take(answer, &from)) {
     auto state = state_from_json(*message);
-    if (!state || state->rank != from || has(states, from)) continue;
-    states.push_back(std::move(*state));
+    const bool is_known = std::ranges::count(states, from, &RankState::rank) > 0;
+    if (state && state->rank == from && !is_known) states.push_back(std::move(*state));
   }
 }
 
@@ -262,10 +242,13 @@ RankPoll::Result RankPoll::poll(const RankState& own, units::Seconds timeout,
                                 const std::function<void()>& meanwhile) {
   const units::Nanoseconds begin = comm::now();
   const std::string text = to_json(own);
-  for (int rank = 0; rank < leaders(); ++rank) {
-    if (rank != rank_) post(rank, answer, text);
+  const bool may_lead = rank_ < most_leaders;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank != rank_ && rank < most_leaders) post(rank, answer, text);
   }
-  if (may_lead()) ask_all();
+  for (int rank = 0; may_lead && rank < size_; ++rank) {
+    if (rank != rank_) post(rank, question, "");
+  }
   std::vector<RankState> states{own};
   std::optional<Result> result;
   const auto all_there = [&] { return static_cast<int>(states.size()) == size_; };
@@ -273,7 +256,7 @@ RankPoll::Result RankPoll::poll(const RankState& own, units::Seconds timeout,
     collect(states);
     const units::Nanoseconds waited = comm::now() - begin;
     const bool is_lowest = std::ranges::min(states, {}, &RankState::rank).rank == rank_;
-    if (may_lead() && is_lowest && (all_there() || waited > answers_within)) {
+    if (may_lead && is_lowest && (all_there() || waited > answers_within)) {
       result = lead(std::move(states), timeout);
     } else if (auto found = received_finding()) {
       result = std::move(found);
@@ -289,14 +272,14 @@ RankPoll::Result RankPoll::poll(const RankState& own, units::Seconds timeout,
   return std::move(*result);
 }
 
-std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found) {
+std::filesystem::path write_hang_file(const Watched& watched, const RankPoll::Result& found) {
   using nlohmann::json;
   json ranks = json::array();
   for (const RankState& state : found.states) ranks.push_back(json::parse(to_json(state)));
   const json whole{{"created", base::utc_now()},
-                   {"point", which.point.index},
-                   {"left", which.point.left},
-                   {"timeout", which.timeout.value()},
+                   {"point", watched.point},
+                   {"left", watched.left},
+                   {"timeout", watched.timeout.value()},
                    {"sentence", found.sentence},
                    {"first_op", found.hang.first_op},
                    {"waiting", found.hang.waiting},
@@ -304,8 +287,8 @@ std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Resul
                    {"silent", found.hang.silent},
                    {"culprits", found.hang.culprits},
                    {"ranks", ranks}};
-  std::filesystem::path path = results::resolved_output(which.run_file);
-  const bool is_most = 2 * found.states.size() >= static_cast<std::size_t>(which.ranks);
+  std::filesystem::path path = results::resolved_output(watched.run_file);
+  const bool is_most = 2 * found.states.size() >= static_cast<std::size_t>(watched.ranks);
   const int speaker =
       found.leader < 0 && !found.states.empty() ? found.states.front().rank : found.leader;
   path += is_most ? ".hang.json" : fmt::format(".hang-rank{}.json", speaker);

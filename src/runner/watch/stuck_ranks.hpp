@@ -12,8 +12,7 @@
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"
 
-/// Finds out which ranks cause a hang, that is, why the job makes no progress, and writes the
-/// findings to a file.
+/// Finds out which ranks cause a hang, in which a job makes no progress, and writes it to a file.
 namespace isoscale::runner::watch {
 
 struct Culprit {
@@ -37,8 +36,7 @@ struct Hang {
 };
 
 /// Finds the ranks that cause a hang in a launch of `ranks` ranks. `states` are the states of those
-/// ranks that answered. If ranks wait for each other in a chain, only the last rank of the chain is
-/// named.
+/// ranks that answered. In a chain of ranks that wait, only the last is named.
 [[nodiscard]] Hang find_hang(const std::vector<RankState>& states, int ranks);
 
 /// Asks every rank for its state; this is called a poll. It makes no collective call, since any
@@ -68,25 +66,20 @@ class RankPoll {
     Hang hang{};      ///< valid on the leader only
     int leader = -1;  ///< rank of the leader; -1 if none sent its findings
     std::string sentence{};
-    /// True if there is no hang: all ranks answered, none failed, and some of them made progress
-    /// or all are idle.
+    /// True if there is no hang: all ranks answered, none failed, and some progress or all idle.
     bool calm = false;
   };
   /// Begins a poll, or joins one that another rank has begun; it ends within about 4 seconds. The
   /// poll finds out which of the ranks that are not idle make progress. Usually these are the ranks
   /// whose last progress was less than half of `timeout` ago. If the last progress of every rank
   /// that is not idle was less than `timeout` ago, they all count as making progress. `timeout` is
-  /// the time without progress after which a poll is begun. `meanwhile` is called every few
-  /// milliseconds.
+  /// the time without progress that begins a poll. `meanwhile` is called every few milliseconds.
   [[nodiscard]] Result poll(const RankState& own, units::Seconds timeout,
                             const std::function<void()>& meanwhile);
 
   void abandon() noexcept { mail_.abandon(); }
 
  private:
-  [[nodiscard]] bool may_lead() const { return rank_ < leaders(); }
-  [[nodiscard]] int leaders() const;
-  void ask_all();
   void collect(std::vector<RankState>& states);
   [[nodiscard]] Result lead(std::vector<RankState> states, units::Seconds timeout);
   void post(int to, int box, const std::string& text);
@@ -99,16 +92,13 @@ class RankPoll {
   int number_ = 0;  ///< number of the current poll; messages of earlier polls may still arrive
 };
 
-/// The run, the launch and the point that hung, for the file of findings.
-struct HangOf {
-  struct Point {
-    int index = -1;  ///< index in the plan of the point that is being measured; -1 before the first
-    int left = 0;    ///< number of points that --resume would measure
-  };
-  std::filesystem::path run_file{};
+/// The run, the launch and the point that are watched, for the file of findings.
+struct Watched {
   int ranks = 1;  ///< number of ranks of the launch
-  Point point{};
-  units::Seconds timeout{};
+  std::filesystem::path run_file{};
+  int point = -1;  ///< index in the plan of the point that is being measured; -1 before the first
+  int left = 0;    ///< number of points that --resume would measure if this one hung
+  units::Seconds timeout{};  ///< the time without progress that counts as a hang; 0 = no limit
 };
 
 /// Writes the findings of a poll as JSON to a file beside the run file, and returns its path.
@@ -123,7 +113,7 @@ struct HangOf {
 ///   `what`): see Hang
 /// - `ranks`: the RankState of each rank that answered; in it, `more` is the number of further
 ///   calls that the rank may have made
-std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found);
+std::filesystem::path write_hang_file(const Watched& watched, const RankPoll::Result& found);
 
 /// The hang that ended a job, as read from "run.h5.hang.json".
 struct StoredHang {

@@ -32,17 +32,9 @@ constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.v
 constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
 /// A process that ends the job kills itself after this time, even if MPI does not return.
 constexpr std::chrono::seconds last_resort{5};
-/// When the launcher tells a process to end, it kills the process one second later. Within this
-/// second, the process may spend these times on its message and on finishing a change of the run
-/// file.
+/// When the launcher tells a process to end, it kills the process one second later. Of this second,
+/// it may spend these times on its message and on a change of the run file.
 constexpr std::chrono::milliseconds to_say_so{100}, to_finish_file{300};
-
-void kill_self_later() {
-  std::thread{[] {
-    std::this_thread::sleep_for(last_resort);
-    kill(getpid(), SIGKILL);
-  }}.detach();
-}
 
 constexpr std::array passed_on{SIGTERM, SIGINT, SIGUSR1};
 
@@ -99,23 +91,24 @@ void HeldSignals::release() {
 }
 
 Supervisor::Supervisor(const comm::Communicator& world, HeldSignals& signals)
-    : world_(world), signals_(signals), activity_(world.rank()) {
+    : world_(world), signals_(signals), activity_(world.rank()), watched_{.ranks = world.size()} {
   if (comm::threads_may_talk()) rank_poll_.emplace(world_);
 }
 
 void Supervisor::set_timeout(units::Seconds timeout) {
   const std::scoped_lock lock{mutex_};
-  timeout_ = timeout;
+  watched_.timeout = timeout;
 }
 
 void Supervisor::set_file(std::filesystem::path file) {
   const std::scoped_lock lock{mutex_};
-  file_ = std::move(file);
+  watched_.run_file = std::move(file);
 }
 
 void Supervisor::set_point(int index, int left) {
   const std::scoped_lock lock{mutex_};
-  point_ = {.index = index, .left = left};
+  watched_.point = index;
+  watched_.left = left;
 }
 
 void Supervisor::fail_alone() {
@@ -188,7 +181,7 @@ bool Supervisor::stands_still() {
     moved_ = now;
   }
   const std::scoped_lock lock{mutex_};
-  return timeout_.value() > 0 && units::to_seconds(now - moved_) > timeout_;
+  return watched_.timeout.value() > 0 && units::to_seconds(now - moved_) > watched_.timeout;
 }
 
 void Supervisor::take_signal(const timespec& within) {
@@ -208,10 +201,11 @@ void Supervisor::end_by_signal(int signal) {
         fmt::format("isoscale: ended by {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
     std::error_code unknown;
     // The file exists only once the first point has ended.
-    if (!file_.empty() && std::filesystem::exists(file_, unknown)) {
+    const std::filesystem::path& file = watched_.run_file;
+    if (!file.empty() && std::filesystem::exists(file, unknown)) {
       text += fmt::format(
-          "; the points that were finished are in {}; continue with: isoscale run --resume {}",
-          file_.string(), file_.string());
+          "; the points that were finished are in {0}; continue with: isoscale run --resume {0}",
+          file.string());
     }
     base::warn_within(text, to_say_so);
   }
@@ -225,12 +219,11 @@ void Supervisor::poll_ranks() {
   units::Seconds timeout;
   {
     const std::scoped_lock lock{mutex_};
-    timeout = timeout_;
+    timeout = watched_.timeout;
   }
   const RankPoll::Result found =
       rank_poll_->poll(own, timeout, [this] { take_signal(signal_glance); });
-  // If this rank joined a poll that another rank began, its own time without progress goes on
-  // counting.
+  // If another rank began the poll, this rank's own time without progress goes on counting.
   if (!found.calm || units::Seconds{own.still} >= timeout) moved_ = comm::now();
   if (!found.calm) end_job(found);
 }
@@ -243,10 +236,9 @@ void Supervisor::tell(const RankPoll::Result& found) {
     if (state.rank == found.leader) doing = state.doing;
   }
   base::warn_within(fmt::format("isoscale: hang: nothing moves ({}): {}", doing, found.sentence));
-  if (file_.empty()) return;
+  if (watched_.run_file.empty()) return;
   try {
-    const std::filesystem::path file = write_hang_file(
-        {.run_file = file_, .ranks = world_.size(), .point = point_, .timeout = timeout_}, found);
+    const std::filesystem::path file = write_hang_file(watched_, found);
     base::warn_within(fmt::format("isoscale: the state of each rank is in {}", file.string()));
   } catch (const std::exception& error) {
     base::warn_within(
@@ -255,7 +247,10 @@ void Supervisor::tell(const RankPoll::Result& found) {
 }
 
 void Supervisor::end_job(const RankPoll::Result& found) {
-  kill_self_later();
+  std::thread{[] {
+    std::this_thread::sleep_for(last_resort);
+    kill(getpid(), SIGKILL);
+  }}.detach();
   const bool leads = found.leader == world_.rank();
   if (leads || found.leader < 0) tell(found);
   if (leads && world_.rank() == 0) {

@@ -25,8 +25,7 @@ namespace isoscale::runner::watch {
 /// MPI takes too long, usually because a rank of the job is missing, the process prints a message
 /// and ends. SIGTERM and SIGINT still end the process at once, although they may already be blocked
 /// (see HeldSignals). One process of the launch gives up two seconds before the others, so that the
-/// launcher can end those: mpirun of Open MPI 4.1 may crash or hang if all processes end at the
-/// same time.
+/// launcher can end those: mpirun of Open MPI 4.1 may crash or hang if all end at the same time.
 class MpiLimit {
  public:
   /// `timeout` 0 means no limit. `is_first` is true on the process that ends before the others.
@@ -50,9 +49,8 @@ class MpiLimit {
   std::thread thread_;
 };
 
-/// Holds back the signals that end a run in an orderly way. They are blocked in all threads that
-/// start later, so that only the supervisor receives them. So this object must be created before
-/// MPI starts threads.
+/// Holds back the signals that end a run in order. They are blocked in all threads that start
+/// later, so that only the supervisor gets them. So it must be created before MPI starts threads.
 class HeldSignals {
  public:
   HeldSignals();
@@ -102,11 +100,9 @@ class Supervisor {
 
   [[nodiscard]] Activity& activity() { return activity_; }
 
-  /// Sets the time without progress that counts as a hang; 0 = no limit.
+  /// These functions set members of Watched.
   void set_timeout(units::Seconds timeout);
   void set_file(std::filesystem::path file);
-  /// Tells the supervisor which point is being measured (its index in the plan), and how many
-  /// points --resume would measure if this one hung.
   void set_point(int index, int left);
   /// Must be called while an exception from a point is handled. If the other ranks do not know of
   /// the exception, this function waits until the supervisor has ended the job. It returns if the
@@ -137,10 +133,8 @@ class Supervisor {
   /// Absent if MPI allows only one thread; there are then no polls.
   std::optional<RankPoll> rank_poll_;
 
-  mutable std::mutex mutex_;  ///< guards the four members that follow
-  units::Seconds timeout_{0};
-  std::filesystem::path file_;
-  HangOf::Point point_;
+  mutable std::mutex mutex_;  ///< guards the two members that follow
+  Watched watched_;
   std::function<void(const std::string&)> abort_handler_;
 
   std::timed_mutex file_mutex_;
