@@ -26,8 +26,8 @@ TEST(RankReports, ArriveAsTheyWereSent) {
   for (const RankReport& report :
        {RankReport{}, RankReport{.wrong = 0, .plays = {1, 2}},
         RankReport{.wrong = 7, .plays = {}, .stream_times = {{0, 1}, {2, 2}, {2, 3}}},
-        RankReport{.plays = {1}, .gpu = {.sm_clock = 1.98e9, .throttle_reasons = 0x44}},
-        RankReport{.plays = {1}, .gpu = {.throttle_reasons = 0}}}) {
+        RankReport{.plays = {1}, .sm_clock = 1.98e9, .throttle_reasons = 0x44},
+        RankReport{.plays = {1}, .throttle_reasons = 0}}) {
     EXPECT_EQ(unpacked(results::packed(report)), report);
   }
   EXPECT_THROW((void)unpacked(""), base::Error);
@@ -70,14 +70,15 @@ TEST(Rows, HaveTheClocksOfTheirGpus) {
   const std::vector<results::DeviceSeries> sampled{
       {.device = "gpu 0", .quantity = "sm_clock", .value = {345e6, 1980e6, 1970e6}},
       {.device = "gpu 0", .quantity = "throttle_reasons", .value = {0x1, 0x4, 0x40}}};
-  const GpuState state = gpu_state_of(sampled);
-  EXPECT_EQ(state, (GpuState{.sm_clock = 1970e6, .throttle_reasons = 0x44}));  // idle counts not
-  EXPECT_EQ(gpu_state_of({}), GpuState{});
-
   std::vector<RankReport> told = reports;
-  told[0].gpu = state;
-  told[1].gpu = {.sm_clock = 1410e6, .throttle_reasons = 0x8};
-  told[2].gpu = {.sm_clock = 1980e6};
+  note_gpu({}, told[0]);
+  EXPECT_EQ(told[0], reports[0]);
+  note_gpu(sampled, told[0]);
+  EXPECT_EQ(told[0].sm_clock, 1970e6);
+  EXPECT_EQ(told[0].throttle_reasons, 0x44);  // idle counts not
+  told[1].sm_clock = 1410e6;
+  told[1].throttle_reasons = 0x8;
+  told[2].sm_clock = 1980e6;
   const auto all = row_of({}, told).number;
   EXPECT_EQ(all.at("sm_clock"), 1970e6);
   EXPECT_EQ(all.at("sm_clock_min"), 1410e6);
@@ -216,7 +217,7 @@ TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
   std::vector<RowData> rows{link(0, 1, {1}), link(2, 1, {2}), link(1, 0, {3}), link(0, 2, {}),
                             link(0, 1, {50})};
   rows.back().text["kind"] = "bidirectional";
-  const RankNames names{rank_name(5, "a"), rank_name(3, "b"), rank_name(4, "c")};
+  const std::vector<std::string> names{rank_name(5, "a"), rank_name(3, "b"), rank_name(4, "c")};
   judge_bandwidth(rows, units::BytesPerSecond{1000}, names);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     EXPECT_EQ(rows[r].status, r == 2 ? PointStatus::failed : PointStatus::ok) << r;

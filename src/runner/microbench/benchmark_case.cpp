@@ -68,24 +68,21 @@ class CasePlayer {
 
   void restore() { session_.play({.section = case_.restore}); }
 
-  [[nodiscard]] executor::Launches launches_of(executor::Trace trace) const {
-    const bool hides =
-        trace == executor::Trace::off && case_.launch_cost == workloads::LaunchCost::excluded;
-    return hides ? executor::Launches::hidden : executor::Launches::counted;
-  }
-
   /// Returns the seconds of a play on this rank. If another rank does not answer in time, returns 0
   /// and sets has_timed_out_, of which agree() then tells all ranks.
   double play_once(executor::Trace trace, std::uint64_t times) {
     if (case_.when == workloads::Restore::every_play) restore();
     is_late_ = false;
+    const bool hides =
+        trace == executor::Trace::off && case_.launch_cost == workloads::LaunchCost::excluded;
     what_.active.barrier();
     try {
-      const executor::PlayTime time = session_.play({.section = case_.section,
-                                                     .trace = trace,
-                                                     .times = static_cast<std::uint32_t>(times),
-                                                     .timeout = what_.limits.timeout,
-                                                     .launches = launches_of(trace)});
+      const executor::PlayTime time = session_.play(
+          {.section = case_.section,
+           .trace = trace,
+           .times = static_cast<std::uint32_t>(times),
+           .timeout = what_.limits.timeout,
+           .launches = hides ? executor::Launches::hidden : executor::Launches::counted});
       is_late_ = time.is_late;
       return units::to_seconds(time.end - time.begin).value();
     } catch (const executor::TimedOut&) {
@@ -108,9 +105,8 @@ class CasePlayer {
     return values[0];
   }
 
-  /// Makes an untraced play. A play that was late on some rank (its time includes launches, see
-  /// PlayTime) is repeated. Once `most_repeats` plays of a case have been repeated, late plays are
-  /// kept.
+  /// Makes an untraced play. One that was late on some rank (its time includes launches, see
+  /// PlayTime) is repeated, but not once `most_repeats` plays of a case have been repeated.
   Times timed_play(std::uint64_t times) {
     while (true) {
       const double mine = play_once(executor::Trace::off, times);
@@ -166,7 +162,6 @@ class CasePlayer {
     return units::to_seconds(last->end - first->start).value();
   }
 
-  /// Stores how long each stream took in the last traced pass.
   void note_streams() {
     std::map<std::uint32_t, std::vector<timeline::Span>> of_stream;
     for (const timeline::Span& span : session_.spans()) {
@@ -177,9 +172,8 @@ class CasePlayer {
     }
   }
 
-  /// True if enough passes have been traced. If single streams have result rows of their own, as
-  /// many passes are needed as plays were timed; otherwise, as many as give enough calls for a high
-  /// percentile.
+  /// True if enough passes have been traced: as many as plays were timed if single streams have
+  /// result rows of their own, otherwise as many as give enough calls for a high percentile.
   [[nodiscard]] bool traced_enough(std::size_t passes, std::size_t calls) const {
     return is_apart() ? passes >= record_.plays.size() : calls >= calls_traced;
   }

@@ -52,8 +52,7 @@ struct CaseRecord {
   std::vector<double> plays{};      ///< seconds of each play on this rank
   /// A play is late if some rank did not launch its GPU work in time, so that the play's time
   /// includes launches. repeated_plays: the number of late plays that were repeated and left out.
-  /// late_plays: the number of late plays that are in `plays`, because the limit on repeats was
-  /// reached.
+  /// late_plays: the number of late plays in `plays`, after the limit on repeats.
   std::uint64_t repeated_plays = 0, late_plays = 0;
   std::vector<double> call_times{};  ///< seconds of each call in traced passes, on the slowest rank
   /// The times of each stream in each traced pass on this rank.
@@ -87,13 +86,12 @@ struct CasePlay {
   CaseLimits limits{};
 };
 
-/// Collective over CasePlay::active: plays a case and returns this rank's record. Each play
-/// begins with a barrier. All ranks make the same number of plays: at least six, unless six
-/// would take more than four times the budget and more than 0.1 s. More plays follow, up to 200
-/// in all, until the interval of the slowest rank's times is as narrow as `effort` asks, or the
-/// budget is used up. If the case has CallsAreSpans::yes, some passes are then traced to get
-/// the times of single calls. If a rank times out, the case ends on all ranks; the session must
-/// then be abandoned.
+/// Collective over CasePlay::active: plays a case and returns this rank's record. Each play begins
+/// with a barrier. All ranks make the same number of plays: at least six, unless six would take
+/// more than four times the budget and more than 0.1 s. More plays follow, up to 200 in all, until
+/// the interval of the slowest rank's times is as narrow as `effort` asks, or the budget is used
+/// up. If the case has CallsAreSpans::yes, some passes are then traced to get the times of single
+/// calls. If a rank times out, the case ends on all ranks, and the session must be abandoned.
 [[nodiscard]] CaseRecord play_case(const CasePlay& what);
 
 /// The result of comparing elements in memory with expected values on this rank.
@@ -103,8 +101,7 @@ struct Comparison {
   std::string first;  ///< a text about the first wrong element; "" if none is wrong
 };
 
-/// Compares the results of a case, which are in a session's memory, with the expected ones, bit for
-/// bit.
+/// Compares the results of a case in a session's memory with the expected ones, bit for bit.
 class Expectations {
  public:
   /// `program` is this rank's program; `ranks` is the number of ranks in the mesh.

@@ -74,14 +74,15 @@ class BenchRun {
     session_->play({.section = program::Section::setup});
     Expectations expectations{bench_.set.of(point_.sub_world.rank()), bench_.set.mesh.size()};
     for (; next_case < bench_.cases.size(); ++next_case) {
-      if (is_silent(bench_.cases[next_case])) {
-        add_rows(bench_.cases[next_case], {}, {});
+      const Case& one = bench_.cases[next_case];
+      if (std::ranges::all_of(rows_of(one), has_silent_pair)) {
+        add_rows(one, {}, {});
         continue;
       }
       const CaseEnd end = run_case(next_case, expectations);
       if (end == CaseEnd::complete) continue;
       session_->abandon();
-      return take_note(bench_.cases[next_case], end) ? next_case : next_case + 1;
+      return take_note(one, end) ? next_case : next_case + 1;
     }
     for (std::size_t i = 0; i < bench_.cases.size(); ++i) check_case(i, expectations);
     return next_case;
@@ -90,10 +91,7 @@ class BenchRun {
   [[nodiscard]] std::span<const workloads::RowSpec> rows_of(const Case& one) const {
     return std::span{bench_.rows}.subspan(one.row_begin, one.row_end - one.row_begin);
   }
-  [[nodiscard]] bool is_silent(const Case& one) const {
-    return std::ranges::all_of(rows_of(one),
-                               [](const auto& row) { return row.silent.has_value(); });
-  }
+  static bool has_silent_pair(const workloads::RowSpec& row) { return row.silent.has_value(); }
 
   /// Decides how to go on after a case has timed out. If a rank that got no answer belongs to a row
   /// of two ranks, the pair is skipped from now on; the function returns true, and the case can be
@@ -168,9 +166,8 @@ class BenchRun {
     if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
     record.arithmetic = session_->arithmetic(one.section);
-    RankReport mine{.plays = record.plays,
-                    .stream_times = record.stream_times,
-                    .gpu = gpu_state_of(record.gpu)};
+    RankReport mine{.plays = record.plays, .stream_times = record.stream_times};
+    note_gpu(record.gpu, mine);
     if (!one.check) mine.wrong = compared(index, expectations);
     if (point_.in_point()) add_rows(one, record, measure::gather_records(point_.sub_world, mine));
     return CaseEnd::complete;
@@ -200,8 +197,7 @@ class BenchRun {
 
   /// Checks a case whose results are compared only after all cases have been timed: plays the
   /// section that makes inputs with known results, then the case, and compares. Stores the outcome
-  /// in the case's rows. If an injected delay replaces multiplications by sleep, there are no
-  /// results to check.
+  /// in the case's rows. If an injected delay replaces multiplications, there are no results.
   void check_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     if (!one.check || point_.faults.gemm_rate > 0) return;
@@ -260,12 +256,8 @@ class BenchRun {
     if (!point_.context.rank_facts.empty()) {
       classify_rows(LinkClasses{point_.context.rank_facts}, data_);
     }
-    judge();
-  }
-
-  /// Fails the point if one of its rows has failed, for example for too little bandwidth. Only rank
-  /// 0 of the point has all rows; other ranks learn the status at the end of the point.
-  void judge() {
+    // The point fails if one of its rows has failed, for example for too little bandwidth. Only
+    // rank 0 of the point has all rows; other ranks learn the status at the end of the point.
     if (hooks_.expected_bandwidth != nullptr) {
       if (const auto least = hooks_.expected_bandwidth(request_)) {
         judge_bandwidth(data_.rows, *least, names_);
@@ -282,7 +274,7 @@ class BenchRun {
   results::PointData& data_;
   /// The point's request, to which pairs that did not answer are added.
   workloads::Request request_;
-  RankNames names_;  ///< indexed by rank of the point
+  std::vector<std::string> names_;  ///< rank_name() of each rank of the point
   units::Seconds timeout_{};
   units::Nanoseconds begin_;
   int batches_ = 0, batch_ = 0;

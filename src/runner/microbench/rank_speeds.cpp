@@ -53,12 +53,6 @@ program::ProgramSet gemm_program(const workloads::gemm::Shape& shape, const mesh
   return workloads::alike(mesh, builder.finish());
 }
 
-program::ProgramSet square_gemm(std::uint64_t size, program::DType dtype) {
-  const auto extent = static_cast<std::uint32_t>(size);
-  return gemm_program({.m = extent, .n = extent, .k = extent, .a = dtype, .b = dtype, .d = dtype},
-                      {});
-}
-
 /// Returns the programs of two ranks that send `bytes` to each other at the same time.
 program::ProgramSet exchange_program(std::uint64_t bytes) {
   const mesh::Shape pair{.pp = 2};
@@ -102,14 +96,6 @@ std::optional<double> play(executor::SessionPtr& session, program::Section secti
   }
 }
 
-/// Plays setup and two passes, and returns the seconds of the second pass; nullopt as for play().
-/// In the first pass ranks connect, and memory pages are mapped.
-std::optional<double> first_pass(executor::SessionPtr& session) {
-  static_cast<void>(play(session, program::Section::setup, 1));
-  static_cast<void>(play(session, program::Section::step, 1));
-  return play(session, program::Section::step, 1);
-}
-
 /// Returns the seconds of a pass in the fastest of several plays; nullopt as for play(). `slowest`
 /// is the time of a pass on the slowest rank. It must be the same on all ranks, since the number of
 /// passes in a play follows from it.
@@ -125,8 +111,7 @@ std::optional<double> least_pass(executor::SessionPtr& session, double slowest) 
   return least / passes;
 }
 
-/// Plays programs of increasing size, and returns this rank's rate. rate() is collective over the
-/// world.
+/// Plays programs of increasing size to find this rank's rate. rate() is collective over the world.
 class Sniffer {
  public:
   Sniffer(executor::Executor& executor, const comm::Communicator& world)
@@ -143,9 +128,12 @@ class Sniffer {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       executor::SessionPtr session = prepared(program_of(sizes[i]), ranks);
       if (problem_) return std::nullopt;
+      // In a pass before the first that counts, ranks connect and memory pages are mapped.
+      static_cast<void>(play(session, program::Section::setup, 1));
+      static_cast<void>(play(session, program::Section::step, 1));
+      const std::optional<double> first = play(session, program::Section::step, 1);
       // All ranks of the world choose the next size together, also those whose partner did not
       // answer. Otherwise other ranks would wait for them in this choice.
-      const std::optional<double> first = first_pass(session);
       const double slowest = world_.all_max(first.value_or(ranks ? answer_time.value() : 0));
       const bool has_next = i + 1 < sizes.size();
       const double growth = has_next ? work_of(sizes[i + 1]) / work_of(sizes[i]) : 1;
@@ -225,8 +213,12 @@ Sniffed sniff(executor::Executor& executor, const comm::Communicator& world,
   const Sizes sizes = sizes_of(executor.describe());
   Sniffer sniffer{executor, world};
   const comm::Communicator alone = world.split(world.rank(), 0);
+  const auto square_gemm = [type = sizes.dtype](std::uint64_t size) {
+    const auto n = static_cast<std::uint32_t>(size);
+    return gemm_program({.m = n, .n = n, .k = n, .a = type, .b = type, .d = type}, {});
+  };
   result.gemm_rate = sniffer.rate(
-      sizes.gemms, [&](std::uint64_t size) { return square_gemm(size, sizes.dtype); },
+      sizes.gemms, square_gemm,
       [](std::uint64_t size) { return 2 * std::pow(static_cast<double>(size), 3); }, alone);
   for (const Partners& partners : sniff_phases(node_of_rank)) {
     if (sniffer.problem()) break;

@@ -25,8 +25,7 @@ using Partners = std::vector<int>;
 /// phase they are neighbours on a node: the ranks with local numbers 0 and 1, 2 and 3, ... In the
 /// second phase they have the same local number on two nodes: nodes 0 and 1, 2 and 3, ... If the
 /// number of nodes is odd and above 1, a third phase pairs the last node with the first. A rank
-/// without a partner takes no part in the phase, and a phase without any pair is left out. A pure
-/// function.
+/// without a partner takes no part in the phase. A phase without any pair is left out.
 [[nodiscard]] std::vector<Partners> sniff_phases(std::span<const int> node_of_rank);
 
 /// The results of the sniff test on this rank.

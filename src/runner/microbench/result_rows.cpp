@@ -41,15 +41,14 @@ std::vector<double> times_of(const workloads::RowSpec& spec, const RankReport& r
   return times;
 }
 
-/// Stores in a row the clocks of the GPUs of its ranks, and the reasons that limited these clocks.
 void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> reports,
                RowData& row) {
   std::vector<double> clocks;
   std::optional<std::int64_t> reasons;
   for (const std::size_t rank : ranks) {
-    const GpuState& gpu = reports[rank].gpu;
-    if (gpu.sm_clock) clocks.push_back(*gpu.sm_clock);
-    if (gpu.throttle_reasons) reasons = reasons.value_or(0) | *gpu.throttle_reasons;
+    const RankReport& of_rank = reports[rank];
+    if (of_rank.sm_clock) clocks.push_back(*of_rank.sm_clock);
+    if (of_rank.throttle_reasons) reasons = reasons.value_or(0) | *of_rank.throttle_reasons;
   }
   if (reasons) row.number["throttle_reasons"] = static_cast<double>(*reasons);
   if (clocks.empty()) return;
@@ -102,18 +101,16 @@ std::vector<std::vector<int>> groups_of(const RowData& row, const results::Point
 
 }  // namespace
 
-GpuState gpu_state_of(std::span<const results::DeviceSeries> sampled) {
-  GpuState state;
+void note_gpu(std::span<const results::DeviceSeries> sampled, RankReport& report) {
   for (const results::DeviceSeries& series : sampled) {
-    if (series.quantity == "sm_clock") state.sm_clock = statistics::median(series.value);
+    if (series.quantity == "sm_clock") report.sm_clock = statistics::median(series.value);
     if (series.quantity != "throttle_reasons") continue;
     for (const double bits : series.value) {
       const auto reasons = static_cast<std::uint64_t>(bits) & ~machine::nvml::idle_reason;
-      state.throttle_reasons =
-          state.throttle_reasons.value_or(0) | static_cast<std::int64_t>(reasons);
+      report.throttle_reasons =
+          report.throttle_reasons.value_or(0) | static_cast<std::int64_t>(reasons);
     }
   }
-  return state;
 }
 
 RowData row_of(const workloads::RowSpec& spec, PointStatus status, std::string reason) {
@@ -252,7 +249,7 @@ std::optional<units::BytesPerSecond> median_bandwidth(const RowData& row) {
 }
 
 void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least,
-                     const RankNames& names) {
+                     const std::vector<std::string>& names) {
   for (RowData& row : rows) {
     if (row.status != PointStatus::ok || text_of(row, "op") != "p2p" ||
         text_of(row, "kind") != "bandwidth")

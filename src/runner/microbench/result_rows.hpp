@@ -19,23 +19,16 @@
 /// the ranks of a row communicate, and judges rows. All functions are pure.
 namespace isoscale::runner::microbench {
 
-/// The state of a rank's GPU while a case was timed; absent members are unknown.
-struct GpuState {
-  std::optional<double> sm_clock{};  ///< Hz, median
-  /// Bits of all reasons that limited the clock; the bit of the reason "idle" is left out.
-  std::optional<std::int64_t> throttle_reasons{};
-
-  bool operator==(const GpuState&) const = default;
-};
-[[nodiscard]] GpuState gpu_state_of(std::span<const results::DeviceSeries> sampled);
-
 /// The report about one case that each rank sends to rank 0.
 struct RankReport {
   /// Number of wrong elements; absent: there was nothing to compare.
   std::optional<std::int64_t> wrong{};
   std::vector<double> plays{};  ///< seconds of each play
   std::vector<StreamTime> stream_times{};
-  GpuState gpu{};
+  /// The median clock of the rank's GPU in Hz, and the bits of all reasons that limited it, without
+  /// that of the reason "idle"; absent if they are unknown.
+  std::optional<double> sm_clock{};
+  std::optional<std::int64_t> throttle_reasons{};
 
   bool operator==(const RankReport&) const = default;
 };
@@ -54,17 +47,15 @@ inline constexpr auto fields_of<runner::microbench::RankReport> = std::tuple{
     attribute("wrong", &runner::microbench::RankReport::wrong, "wrong elements"),
     field("plays", &runner::microbench::RankReport::plays, "s", "duration of each play"),
     table("streams", &runner::microbench::RankReport::stream_times, "streams"),
-    attribute("sm_clock",
-              path(&runner::microbench::RankReport::gpu, &runner::microbench::GpuState::sm_clock),
-              "Hz, median"),
-    attribute(
-        "throttle_reasons",
-        path(&runner::microbench::RankReport::gpu, &runner::microbench::GpuState::throttle_reasons),
-        "bits")};
+    attribute("sm_clock", &runner::microbench::RankReport::sm_clock, "Hz, median"),
+    attribute("throttle_reasons", &runner::microbench::RankReport::throttle_reasons, "bits")};
 
 }  // namespace isoscale::results
 
 namespace isoscale::runner::microbench {
+
+/// Stores in a report the state of the GPU while a case was timed.
+void note_gpu(std::span<const results::DeviceSeries> sampled, RankReport& report);
 
 /// Returns a result row without times, which has this status and reason.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, results::PointStatus status,
@@ -114,9 +105,6 @@ class LinkClasses {
 /// "class". If one of the row's groups of ranks is on several nodes, this is "several nodes".
 void classify_rows(const LinkClasses& classes, results::PointData& point);
 
-/// The names of the ranks of a point, as rank_name() returns them.
-using RankNames = std::vector<std::string>;
-
 /// Returns "rank 3 (node7)"; 3 is the rank in the launch.
 [[nodiscard]] std::string rank_name(int world_rank, const std::string& host);
 
@@ -126,10 +114,10 @@ using RankNames = std::vector<std::string>;
 [[nodiscard]] std::optional<units::BytesPerSecond> median_bandwidth(const results::RowData& row);
 
 /// Judges the rows of the workload p2p with traffic in one direction whose status is ok. If the
-/// median bandwidth of a row is below `least`, its status becomes failed. The reason names both
-/// ranks and the bandwidth.
+/// median bandwidth of a row is below `least`, its status becomes failed. The reason gives the
+/// bandwidth and both ranks, by their entries in `names`.
 void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond least,
-                     const RankNames& names);
+                     const std::vector<std::string>& names);
 
 /// Returns the reason of the failed row with the least bandwidth, and how many other rows failed;
 /// "" if none failed. The bandwidth of a row without times counts as 0.
