@@ -86,62 +86,42 @@ void price(const PricedMachine& machine, const settings::RunConfig& config, plan
 
 namespace {
 
-constexpr std::string_view row =
-    "{:>5}  {:<11} {:<10} {:>5} {:>5} {:<16} {:>9} {:>9} {:>12} {:>11}  {}\n";
+// The columns of the table that every point has, and those of a point that is planned.
+constexpr std::string_view first_row = "{:>5}  {:<11} {:<10} {:>5} ";
+constexpr std::string_view row = "{:>5} {:<16} {:>9} {:>9} {:>12} {:>11}  {}\n";
 
-/// Returns a text with the bytes that are sent along each set of mesh axes: "dp 1.20 MiB, tp 3.00
-/// MiB"; "nothing" if no bytes are sent.
+/// Returns a text with the bytes that are sent along each set of mesh axes, how far the axes reach,
+/// and the part of the memory that is on the host: "dp 1.20 MiB, tp 3.00 MiB (dp inter-node)";
+/// "nothing" if no bytes are sent.
 std::string traffic_text(const plan::PlannedPoint& point) {
   std::vector<std::string> texts;
   for (const auto& [axes, sent] : point.sent_by_axes) {
     if (sent == units::Bytes{0}) continue;
     texts.push_back(fmt::format("{} {}", mesh::to_string(axes), units::format(sent)));
   }
-  return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
+  std::string text = texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
+  if (!point.reach.empty()) text += fmt::format(" ({})", point.reach);
+  const units::Bytes on_host = point.host_memory_per_rank;
+  if (on_host > units::Bytes{0}) {
+    text += fmt::format("; {} of its memory on the host", units::format(on_host));
+  }
+  return text;
 }
 
-std::string model_of(const plan::PlannedPoint& point) {
-  return plan::uses_model(point) ? point.request.model.name : "-";
-}
-
-/// Formats the table row of a point whose times and sizes are not shown; `why` is the reason.
-std::string skipped_line(const plan::PlannedPoint& point, std::string_view why) {
-  return fmt::format("{:>5}  {:<11} {:<10} {:>5} {}\n", point.index + 1, point.workload->name,
-                     model_of(point), point.ranks, why);
+std::string first_columns(const plan::PlannedPoint& point) {
+  return fmt::format(first_row, point.index + 1, point.workload->name,
+                     plan::uses_model(point) ? point.request.model.name : "-", point.ranks);
 }
 
 /// Formats the table row of a point with all columns. `loop` and `time` are the texts of its two
 /// times, "-" if the point does not fit into memory.
 std::string point_line(const plan::PlannedPoint& point, std::string_view loop,
                        std::string_view time, std::string_view remark) {
-  return fmt::format(row, point.index + 1, point.workload->name, model_of(point), point.ranks,
-                     point.nodes ? fmt::format("{}", *point.nodes) : "?",
+  return first_columns(point) +
+         fmt::format(row, point.nodes ? fmt::format("{}", *point.nodes) : "?",
                      mesh::to_string(point.request.mesh), loop, time,
                      units::format(*point.memory_per_rank),
                      units::format(units::Flops{*point.flop_per_step}), remark);
-}
-
-std::string point_line(const plan::PlannedPoint& point, const plan::PointTime& time,
-                       units::Seconds loop) {
-  std::string sent = traffic_text(point);
-  if (!point.reach.empty()) sent += fmt::format(" ({})", point.reach);
-  if (point.host_memory_per_rank > units::Bytes{0}) {
-    sent +=
-        fmt::format("; {} of its memory on the host", units::format(point.host_memory_per_rank));
-  }
-  return point_line(point, units::format(loop), units::format(plan::total(time, loop)), sent);
-}
-
-/// Returns a remark if a point that is not skipped has the option partition=proportional, which
-/// divides work by the measured speeds of ranks; "" if there is no such point. The plan does not
-/// know these speeds, and the remark says what it assumes instead.
-std::string partition_text(const plan::Plan& plan) {
-  const bool any = std::ranges::any_of(plan.points, [](const plan::PlannedPoint& point) {
-    return point.skip_reason.empty() && microbench::partitions_by_speed(point.request);
-  });
-  if (!any) return "";
-  return "partition=proportional is planned as equal parts: speeds are measured just before a "
-         "point.\n";
 }
 
 std::string injection_text(const settings::Injection& injection, const plan::Plan& plan) {
@@ -236,9 +216,9 @@ void dry_run_here(const settings::RunConfig& asked, const plan::Site& here, int 
 
 std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
                      std::string_view device) {
-  std::string text =
-      fmt::format(row, "point", "workload", "model", "ranks", "nodes", "mesh", "loop", "time",
-                  "memory/rank", "FLOP/step", "sent/step by axis, and how far the axis reaches");
+  std::string text = fmt::format(first_row, "point", "workload", "model", "ranks") +
+                     fmt::format(row, "nodes", "mesh", "loop", "time", "memory/rank", "FLOP/step",
+                                 "sent/step by axis, and how far the axis reaches");
   const std::map<int, units::Seconds> loops = plan::expected_loops(plan, config, device);
   units::Seconds all{0}, to_measure{0};
   std::size_t fitting = 0, left_out = 0;
@@ -247,16 +227,18 @@ std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
     if (!point.misfit.empty()) {
       text += point_line(point, "-", "-", "does not fit: " + point.misfit);
     } else if (!point.skip_reason.empty()) {
-      text += skipped_line(point, "skipped: " + point.skip_reason);
+      text += first_columns(point) + "skipped: " + point.skip_reason + "\n";
     } else if (loop == loops.end()) {
       ++left_out;
-      text += skipped_line(point, "left out: does not fit into the budget");
+      text += first_columns(point) + "left out: does not fit into the budget\n";
     } else {
       ++fitting;
       const plan::PointTime time = plan::estimate(point, config, device);
+      const units::Seconds whole = plan::total(time, loop->second);
       to_measure += time.stretch * loop->second + time.after;
-      all += plan::total(time, loop->second);
-      text += point_line(point, time, loop->second);
+      all += whole;
+      text +=
+          point_line(point, units::format(loop->second), units::format(whole), traffic_text(point));
       const std::string note = workloads::hybrid::expert_note(point.request);
       if (!note.empty()) text += fmt::format("{:>5}  {}\n", "", note);
     }
@@ -281,7 +263,14 @@ std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
       units::format(all), units::format(to_measure), units::format_percent(plan::assumed_scatter),
       units::format(all - to_measure), units::format(config.max_time), plan::longest_overtime,
       plan::least_counted);
-  text += partition_text(plan);
+  const bool is_by_speed = std::ranges::any_of(plan.points, [](const plan::PlannedPoint& point) {
+    return point.skip_reason.empty() && microbench::partitions_by_speed(point.request);
+  });
+  if (is_by_speed) {
+    text +=
+        "partition=proportional is planned as equal parts: speeds are measured just before a "
+        "point.\n";
+  }
   text += of_budget;
   for (const settings::Injection& injection : config.injections) {
     text += injection_text(injection, plan);

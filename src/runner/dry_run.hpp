@@ -40,9 +40,8 @@ struct PricedMachine {
 /// Both functions return the reason why this host could not run the plan, such as "the host device
 /// does not compute in bf16"; absent if it could. The first looks only at the types in which
 /// experiments compute. The second looks only at memory: the ranks of a point on one node may not
-/// need more than `memory`, the free memory of this host. It ignores skipped points. So `plan` must
-/// have been made without a limit of memory; otherwise points that do not fit would be skipped in
-/// it.
+/// need more than `memory`, the free memory of this host. It ignores skipped points, so `plan` must
+/// have been made without a limit of memory.
 [[nodiscard]] std::optional<std::string> beyond_host(const settings::RunConfig& config);
 [[nodiscard]] std::optional<std::string> beyond_host(const plan::Plan& plan, const plan::Site& site,
                                                      units::Bytes memory);
@@ -57,18 +56,14 @@ struct PricedMachine {
 /// base::UsageError, which names the point, if the data sheet lacks a number that the point needs.
 void price(const PricedMachine& machine, const settings::RunConfig& config, plan::Plan& plan);
 
-/// Returns the plan as a table for people, with a row for each point. Its columns are number,
-/// workload, model, ranks, nodes, mesh, time of the measuring loop, total time, memory of a rank,
-/// FLOP of a step, and bytes sent in a step along each set of axes, with a text that says which
-/// axes cross nodes. "?" stands for an unknown number of nodes. Points that are skipped, that do
-/// not fit into memory, or for which the budget of time leaves no time are marked as such and have
-/// no times. Times are estimates for `device`, see schedule.hpp. Lines below the table give the
-/// time of all points, and notes.
+/// Returns the plan as a table for people, with a row for each point. "?" stands for an unknown
+/// number of nodes. Points that are skipped, that do not fit into memory, or for which the budget
+/// leaves no time are marked as such and have no times. Times are estimates for `device`, see
+/// schedule.hpp. Lines below the table give the time of all points, and notes.
 [[nodiscard]] std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
                                    std::string_view device);
 
-/// Collective over the world: prints the plan. Nothing is measured, so the device of the plan need
-/// not exist.
+/// Collective over the world: prints the plan. The device of the plan need not exist.
 void dry_run(const settings::RunConfig& config, const comm::Communicator& world,
              const Services& services);
 

@@ -187,8 +187,7 @@ void apply_options(const Choices& choices, const Workload& workload, Experiment&
   }
 }
 
-/// Throws base::UsageError if the mesh has more than one rank along an axis that the workload does
-/// not use.
+/// Throws base::UsageError if the mesh has several ranks along an axis that the workload lacks.
 void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
                          const std::string& place) {
   for (const auto& [axis, extent] : experiment.mesh) {
@@ -245,14 +244,6 @@ void refuse_idle_options(const RunConfig& run) {
   }
 }
 
-/// Returns the choices that apply to one experiment; later entries override earlier ones.
-std::vector<const Choices*> layers_of(const Plan& plan, const Choices& experiment) {
-  std::vector<const Choices*> layers = plan.below;
-  layers.push_back(&experiment);
-  layers.insert(layers.end(), plan.above.begin(), plan.above.end());
-  return layers;
-}
-
 Experiment make_experiment(const std::vector<const Choices*>& layers, const Workload& workload,
                            RunConfig& run) {
   Experiment experiment;
@@ -295,10 +286,7 @@ RunConfig resumption(const Layer& file, const Layer& command_line) {
   refuse_all_but(may_be_given, command_line.shared);
   RunConfig run;
   Experiment none;
-  for (const RunOption& option : run_options()) {
-    const Given* const given = command_line.shared.find(option.name);
-    if (given != nullptr) option.apply(given->text, none, run);
-  }
+  apply(command_line.shared, Scope::run, none, run);
   return run;
 }
 
@@ -346,7 +334,9 @@ RunConfig assemble(const Layer& file, const Layer& command_line) {
       targets.push_back(&find_workload(name, names.place));
     }
     refuse_unknown_options(choices, targets);
-    const auto layers = layers_of(plan, choices);
+    std::vector<const Choices*> layers = plan.below;  // later entries override earlier ones
+    layers.push_back(&choices);
+    layers.insert(layers.end(), plan.above.begin(), plan.above.end());
     for (const Workload* const workload : targets) {
       for (Experiment& one : alternatives(make_experiment(layers, *workload, run), *workload)) {
         run.experiments.push_back(std::move(one));

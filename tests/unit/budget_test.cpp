@@ -22,8 +22,8 @@ plan::PlannedPoint point_of(std::string_view workload) {
                            .world_ranks = {0, 1},
                            .skip_reason = {}};
   point.sent_by_axes = {{mesh::Axis::dp, units::Bytes{2'000'000'000}}};
-  point.load = {
-      .flop = 8e9, .sent = units::Bytes{1'000'000'000}, .memory = units::Bytes{2'000'000'000}};
+  point.load = {.flop = 8e9, .sent = units::Bytes{1'000'000'000}};
+  point.memory_per_rank = units::Bytes{2'000'000'000};
   return point;
 }
 
@@ -42,8 +42,7 @@ TEST(Estimate, IsTheFormula) {
   const plan::PointTime time = plan::estimate(point_of("dp"), lasting(2), "host");
   EXPECT_NEAR(time.set_up.value(), 0.02 + 0.04 + 2, 1e-9);
   EXPECT_NEAR(time.verification.value(), 0.1 + 0.04 + 2 * step_seconds, 1e-9);
-  // Two warm up, seven of which six count, three of which two are traced; then four without
-  // communication.
+  // Two warm up, six of seven count, two of three are traced; then four without communication.
   EXPECT_NEAR(time.likely.value(), 12 * step_seconds, 1e-9);
   EXPECT_EQ(time.least, time.likely);
   EXPECT_EQ(time.most, time.likely);
@@ -294,14 +293,6 @@ TEST_F(TurnsOfACurve, AreMissedWhenNoneWasTaken) {
   for (plan::PlannedPoint& point : plan_.points)
     point.workload = &workloads::find_workload("calibrate");
   EXPECT_FALSE(warning({0, 1, 2}).has_value());
-}
-
-TEST_F(TurnsOfACurve, EndWhenTheBudgetDoes) {
-  config_.budget = Seconds{5};
-  plan::Schedule turns = turns_of();
-  turns.done(*turns.next(Seconds{0}), Seconds{5});
-  EXPECT_FALSE(turns.next(Seconds{5}).has_value());
-  EXPECT_EQ(turns.waiting(), (std::set<int>{1, 2}));
 }
 
 TEST(EndsThenMiddles, BisectEveryGap) {

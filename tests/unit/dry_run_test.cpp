@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The tests check what a dry run tells, the work that GPUs are given, and the plans that refusals
-// suggest.
+// The tests check dry runs, the work that GPUs are given, and the plans that refusals suggest.
 #include <fmt/format.h>
 
 #include <regex>
@@ -61,8 +60,8 @@ TEST(PlanTable, SaysThatNothingWouldRunWhereNoPointFits) {
   site.memory_free.assign(2, units::Bytes{98'304});
   RunConfig config = config_of("dp");
   config.budget = units::Seconds{20};
-  EXPECT_THAT(table(config, site), AllOf(HasSubstr("Nothing would run"), Not(HasSubstr(" in all")),
-                                         Not(HasSubstr("--budget"))));
+  EXPECT_THAT(table(config, site), AllOf(HasSubstr("Nothing would run"), HasSubstr(" of 96.0 KiB"),
+                                         Not(HasSubstr(" in all")), Not(HasSubstr("--budget"))));
   site.memory_free = {std::nullopt, units::Bytes{98'304}};  // two ranks do not fit, one does
   EXPECT_THAT(table(config, site), AllOf(Not(HasSubstr("Nothing would run")), HasSubstr(" in all"),
                                          HasSubstr("1 of 1 point")));
@@ -213,8 +212,7 @@ TEST(BeyondHost, IsAPlanOfMoreBytesThanTheHostHas) {
   EXPECT_THAT(beyond_host(plan, site, units::Bytes{two_ranks - 1}), Optional(HasSubstr("2 ranks")));
 }
 
-/// GPUs, for eight ranks a node, of so much memory (0: unknown) and such a compute capability; so
-/// many ranks share one.
+/// GPUs of so much memory (0: unknown) and such a capability, each shared; eight ranks a node.
 plan::Site gpus(int ranks, std::uint64_t mebibytes = 0, int capability = 90, int sharing = 1) {
   const std::optional free{units::Bytes{mebibytes << 20U}};
   plan::Site site = gpu_site_of(ranks, mebibytes > 0 ? free : std::nullopt, 8, sharing);
@@ -277,8 +275,8 @@ TEST(GpuWork, IsNotChosenOnTheHostNorAgainstTheUser) {
 }
 
 /// On GPUs of 80 GB (79.6 GiB) whose memory nobody has looked at, no point needs more than one has,
-/// less what libraries reserve, no tp goes over more than two nodes, and a hybrid curve has no
-/// other meshes than dp's.
+/// less what libraries reserve, no tp goes over more than two nodes, and hybrid has no meshes but
+/// dp's.
 TEST(Suites, PlanWhatMakesSense) {
   for (const std::string name : {"quick", "standard", "acceptance"}) {
     const RunConfig config = run_of("--device cuda --suite " + name);

@@ -25,8 +25,7 @@ using program::Precision;
 using settings::GpuWork;
 using settings::RunConfig;
 
-/// Returns the rank counts of the points, ascending: those that the user named, else those that the
-/// program chooses.
+/// Returns the rank counts of the points, ascending: those that the user named, else chosen ones.
 std::vector<int> counts_of(const settings::RunConfig& config, const Site& site) {
   for (const int ranks : config.ranks) {
     if (ranks > site.ranks) {
@@ -43,15 +42,6 @@ std::vector<int> counts_of(const settings::RunConfig& config, const Site& site) 
   }
   counts.push_back(site.ranks);
   return counts;
-}
-
-void require_axes(const workloads::Workload& workload, const mesh::Request& mesh) {
-  for (const auto& [axis, extent] : mesh) {
-    if (extent == 1 || workload.axes.contains(axis)) continue;
-    throw base::usage_error(
-        "--mesh {}={}: workload {} has no axis {}; use --workload hybrid, or leave the axis out",
-        mesh::name(axis), extent, workload.name, mesh::name(axis));
-  }
 }
 
 /// Throws base::UsageError if the executor does not compute in `precision`. `what` is the option
@@ -87,33 +77,22 @@ void require_device(const settings::Experiment& experiment, const Site& site) {
   }
 }
 
-/// Returns the node of each rank of a point, in mesh order; `world_ranks` are its ranks in this
-/// order.
-std::vector<int> nodes_of_positions(const std::vector<int>& world_ranks, const Site& site) {
-  std::vector<int> nodes;
-  for (const int rank : world_ranks) {
-    nodes.push_back(site.node_of_rank[static_cast<std::size_t>(rank)]);
-  }
-  return nodes;
+/// Returns the list of numbers[places[i]] for all i.
+std::vector<int> taken(const std::vector<int>& numbers, const std::vector<int>& places) {
+  std::vector<int> result;
+  for (const int place : places) result.push_back(numbers[static_cast<std::size_t>(place)]);
+  return result;
 }
 
 /// Returns the number of nodes that the ranks are on; absent if it is unknown which ranks share a
 /// node. A single rank is on one node in any case.
 std::optional<int> nodes_of(const std::vector<int>& world_ranks, const Site& site) {
   if (site.nodes == Nodes::unknown && world_ranks.size() > 1) return std::nullopt;
-  const std::vector<int> nodes = nodes_of_positions(world_ranks, site);
+  const std::vector<int> nodes = taken(site.node_of_rank, world_ranks);
   return static_cast<int>(std::set<int>{nodes.begin(), nodes.end()}.size());
 }
 
-/// Returns the list of ranks[places[i]] for all i.
-std::vector<int> reordered(const std::vector<int>& ranks, const std::vector<int>& places) {
-  std::vector<int> result;
-  for (const int place : places) result.push_back(ranks[static_cast<std::size_t>(place)]);
-  return result;
-}
-
-/// Returns the number of ranks on the node that has fewest; 0 if it is unknown which ranks share a
-/// node.
+/// Returns the number of ranks on the node that has fewest; 0 if the nodes are unknown.
 int fewest_on_a_node(const Site& site) {
   if (site.nodes == Nodes::unknown) return 0;
   std::map<int, int> ranks;
@@ -178,20 +157,17 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
                      .world_ranks = mesh::place(experiment.placement, site.node_of_rank, ranks),
                      .skip_reason = {}};
   point.nodes = nodes_of(point.world_ranks, site);
-  // The program chose the extents in `fixed`, even if the user named the rank count. So a rank
-  // count that they do not fit is not the user's mistake: the point is skipped, and nothing is
-  // thrown.
+  // The program chose the extents in `fixed`, even if the user named the rank count. So a count
+  // that they do not fit is not the user's mistake, and the point is only skipped.
   point.skip_reason = curve_problem(fixed, ranks);
   if (!point.skip_reason.empty()) return point;
   try {
     point.request =
         workloads::fit(*point.workload, experiment.base, fixed.empty() ? experiment.mesh : fixed,
                        ranks, experiment.scaling);
-    const mesh::Shape mesh = point.request.mesh;
-    point.world_ranks =
-        reordered(point.world_ranks, workloads::hybrid::expert_places(point.request));
-    point.reach =
-        point.nodes ? mesh::reach_text(mesh, nodes_of_positions(point.world_ranks, site)) : "?";
+    point.world_ranks = taken(point.world_ranks, workloads::hybrid::expert_places(point.request));
+    const std::vector<int> nodes = taken(site.node_of_rank, point.world_ranks);
+    point.reach = point.nodes ? mesh::reach_text(point.request.mesh, nodes) : "?";
     const workloads::Machine machine{
         .device = site.device, .numa_nodes = site.numa_nodes, .gpu_cache = site.gpu_cache};
     point.request.options = workloads::with_defaults_of(site.device, point.workload->options,
@@ -201,12 +177,11 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
     }
     if (point.workload->is_bench()) {
       point.request.bounds = workloads::play_bounds(machine);
-      point.request.node_of_rank = nodes_of_positions(point.world_ranks, site);
+      point.request.node_of_rank = nodes;
     }
     add_program_needs(point, config, site);
   } catch (const base::UsageError& error) {
-    // In a suite of several workloads, it is no mistake of the user if some cannot use a rank
-    // count.
+    // It is no mistake of the user if some workloads of a suite cannot use a rank count.
     if (!config.ranks.empty() && config.suite.empty()) {
       const auto* const number = dynamic_cast<const workloads::NumberError*>(&error);
       throw base::usage_error("{} on {}: {}", experiment.workload, base::counted(ranks, "rank"),
@@ -295,7 +270,6 @@ Plan make_plan(const settings::RunConfig& config, const Site& site) {
   for (const settings::Experiment& experiment : config.experiments) {
     require_device(experiment, site);
     const workloads::Workload& workload = workloads::find_workload(experiment.workload);
-    require_axes(workload, experiment.mesh);
     std::vector<int> ranks = counts;
     std::erase_if(ranks, [&](int count) {
       return experiment.max_ranks != 0 && count > experiment.max_ranks;
@@ -356,7 +330,7 @@ std::pair<RunConfig, std::string> with_gpu_work(const RunConfig& asked, const Si
     const PlannedPoint step = step_of(candidate, work.precision, work, least_batch, site);
     model = &candidate;
     flop = *step.flop_per_step;
-    const auto need = static_cast<double>(step.load.memory.value());
+    const auto need = static_cast<double>(step.memory_per_rank->value());
     suits =
         memory && need <= usable_share * static_cast<double>(memory->value()) && flop <= most_flop;
   }

@@ -20,15 +20,13 @@
 namespace isoscale::runner::plan {
 
 /// The work from which the time of a point is estimated. Each number is that of the rank that has
-/// most of it. For a micro-benchmark, FLOP and sent bytes are sums over all its cases, with each
-/// case played once.
+/// most of it. For a micro-benchmark, FLOP and sent bytes are sums over one play of each case.
 struct Load {
-  double flop = 0;                  ///< FLOP of one step
-  units::Bytes sent{0}, memory{0};  ///< bytes that the rank sends in one step; memory that it uses
-  int sessions = 1;                 ///< number of sessions, which are played one after another
-  int cases = 0;                    ///< number of cases of a micro-benchmark
-  /// The time of a step by a data sheet. If it is absent, the time is estimated from the members
-  /// above.
+  double flop = 0;       ///< FLOP of one step
+  units::Bytes sent{0};  ///< bytes that the rank sends in one step
+  int sessions = 1;      ///< number of sessions, which are played one after another
+  int cases = 0;         ///< number of cases of a micro-benchmark
+  /// The time of a step by a data sheet; absent: it is estimated from the members above.
   std::optional<units::Seconds> step{};
 };
 
@@ -44,8 +42,7 @@ struct PlannedPoint {
   /// The needed and the free memory if the point does not fit: "661 GiB of 23.5 GiB"; else "".
   std::string misfit{};
   // The members below describe the point's programs. They are absent or empty if the point was
-  // skipped before its programs were built. For a micro-benchmark, a step here means one play of
-  // each case.
+  // skipped before its programs were built. A step of a micro-benchmark is one play of each case.
   std::optional<double> flop_per_step{};          ///< FLOP of one step, over all ranks
   std::optional<units::Bytes> memory_per_rank{};  ///< memory of the rank that needs most
   /// The host memory (pinned and pageable buffers) of the rank that needs most of it.
@@ -117,8 +114,7 @@ struct RankRole {
 /// - a step on one GPU, with at least one sample for every rank of the launch, takes at most
 ///   GpuWork::longest_step at Site::half_precision_rate
 /// The batch is the largest power of two with which a step takes no longer than that, but has at
-/// least one sample for every rank. The type is f16 if the GPUs lack bf16. The result is the same
-/// on every rank.
+/// least one sample for every rank. The type is f16 if the GPUs lack bf16. All ranks agree.
 [[nodiscard]] std::pair<settings::RunConfig, std::string> with_gpu_work(
     const settings::RunConfig& asked, const Site& site);
 

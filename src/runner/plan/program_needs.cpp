@@ -31,9 +31,8 @@ using program::Role;
 using MemoryNeed = std::array<units::Bytes, program::space_count>;
 
 /// Returns the memory that the executor allocates for a program and for the sections that checks
-/// add to it (`added`; absent if there are none). On the host the result is exact and includes
-/// staging memory, for copies that MPI needs. On another device it does not include the work space
-/// of libraries.
+/// add to it (`added`; absent if there are none). On the host it is exact and includes staging
+/// memory for copies that MPI needs. On another device it lacks the work space of libraries.
 MemoryNeed memory_need(const program::RankProgram& program, const mesh::Shape& mesh,
                        std::optional<program::AddedSections> added, std::string_view device_name) {
   const auto arenas = added ? program::arenas_with(*added, program, mesh) : program.arena_bytes;
@@ -48,22 +47,8 @@ MemoryNeed memory_need(const program::RankProgram& program, const mesh::Shape& m
   return need;
 }
 
-/// Returns the sum over all kinds of memory.
 units::Bytes memory_total(const MemoryNeed& need) {
   return std::accumulate(need.begin(), need.end(), units::Bytes{0});
-}
-
-/// Returns the part of the needed memory that is not in buffers in host memory.
-units::Bytes memory_on_device(const MemoryNeed& need) {
-  const auto in = [&](program::Space space) { return need[static_cast<std::size_t>(space)]; };
-  return memory_total(need) - in(program::Space::pinned)-in(program::Space::pageable);
-}
-
-/// Returns the bytes that a rank sends in one step; see program::Traffic::sent.
-units::Bytes sent_total(const program::Facts& facts) {
-  units::Bytes sum{0};
-  for (const program::Traffic& entry : facts.traffic) sum += entry.sent;
-  return sum;
 }
 
 units::Bytes states_of(const program::Facts& facts) {
@@ -171,22 +156,6 @@ void add_injections(std::span<const settings::Injection> injections, const progr
   point.injections = std::move(texts);
 }
 
-/// Adds to the traffic of the point the bytes that one rank sends. Axes along which the point has
-/// only one rank are removed from the sets of axes.
-void add_traffic(const program::Facts& facts, PlannedPoint& point) {
-  for (const program::Traffic& entry : facts.traffic) {
-    point.sent_by_axes[mesh::varying(point.request.mesh, entry.axes)] += entry.sent;
-  }
-}
-
-/// Tells which sections a run adds to a point's programs to check their results; absent if it adds
-/// none.
-std::optional<program::AddedSections> added_sections(const PlannedPoint& point,
-                                                     const settings::RunConfig& config) {
-  if (point.workload->is_bench()) return std::nullopt;
-  return config.soak ? program::AddedSections::checks_and_replay : program::AddedSections::checks;
-}
-
 /// Adds the work and the memory of the programs to the point. If the programs do not fit into
 /// memory, throws or marks the point as require_memory() does.
 void add_needs(const program::ProgramSet& set, PlannedPoint& point,
@@ -194,7 +163,11 @@ void add_needs(const program::ProgramSet& set, PlannedPoint& point,
   const std::vector<program::Facts> facts = facts_of_programs(set);
   double flop = 0, busiest = 0;
   units::Bytes memory{0}, on_host{0}, most_sent{0};
-  const std::optional<program::AddedSections> added = added_sections(point, config);
+  std::optional<program::AddedSections> added;  // the sections that check results
+  if (!point.workload->is_bench()) {
+    using enum program::AddedSections;
+    added = config.soak ? checks_and_replay : checks;
+  }
   std::vector<MemoryNeed> needs;
   for (const program::RankProgram& program : set.programs) {
     needs.push_back(memory_need(program, set.mesh, added, site.device));
@@ -204,16 +177,23 @@ void add_needs(const program::ProgramSet& set, PlannedPoint& point,
     flop += facts[program].flop.value();
     busiest = std::max(busiest, facts[program].flop.value());
     const units::Bytes total = memory_total(needs[program]);
-    const units::Bytes on_device = memory_on_device(needs[program]);
+    const auto in = [&](program::Space space) {
+      return needs[program][static_cast<std::size_t>(space)];
+    };
+    const units::Bytes in_host_buffers = in(program::Space::pinned) + in(program::Space::pageable);
     memory = std::max(memory, total);
-    on_host = std::max(on_host, total - on_device);
-    most_sent = std::max(most_sent, sent_total(facts[program]));
-    add_traffic(facts[program], point);
-    need_of_position.push_back(site.device == "host" ? total : on_device);
+    on_host = std::max(on_host, in_host_buffers);
+    units::Bytes sent{0};  // by one rank in one step, see program::Traffic::sent
+    for (const program::Traffic& entry : facts[program].traffic) {
+      sent += entry.sent;
+      // Axes along which the point has only one rank are removed from the set.
+      point.sent_by_axes[mesh::varying(point.request.mesh, entry.axes)] += entry.sent;
+    }
+    most_sent = std::max(most_sent, sent);
+    need_of_position.push_back(site.device == "host" ? total : total - in_host_buffers);
   }
   point.load.flop += busiest;
   point.load.sent += most_sent;
-  point.load.memory = std::max(point.load.memory, memory);
   point.flop_per_step = point.flop_per_step.value_or(0) + flop;
   point.memory_per_rank = std::max(point.memory_per_rank.value_or(units::Bytes{0}), memory);
   point.host_memory_per_rank = std::max(point.host_memory_per_rank, on_host);

@@ -11,8 +11,7 @@
 namespace isoscale::runner::plan {
 namespace {
 
-/// Converts a rank of the launch to its rank within the point; absent if the point does not have
-/// it.
+/// Converts a rank of the launch to its rank in the point; absent if the point lacks it.
 std::optional<int> place_of(std::span<const int> world_ranks, int world_rank) {
   const auto found = std::ranges::find(world_ranks, world_rank);
   if (found == world_ranks.end()) return std::nullopt;

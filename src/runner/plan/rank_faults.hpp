@@ -16,8 +16,7 @@
 /// Determines which injected faults (--inject) one rank has in one point. All functions are pure.
 namespace isoscale::runner::plan {
 
-/// Throws base::UsageError if an injection names a rank that does not exist in a launch of `ranks`
-/// ranks.
+/// Throws base::UsageError if an injection names a rank that a launch of `ranks` ranks lacks.
 void require_ranks(std::span<const settings::Injection> injections, int ranks);
 
 /// True if an injection changes anything in a point. `set` has the programs of the point or, for a
@@ -40,8 +39,7 @@ void require_ranks(std::span<const settings::Injection> injections, int ranks);
                                         std::span<const int> world_ranks, int world_rank,
                                         std::uint64_t seed);
 
-/// Returns the ranks of the point on which bits are to be flipped during the soak (replays of one
-/// step).
+/// Returns the ranks of the point on which the soak (replays of one step) flips bits.
 [[nodiscard]] std::vector<int> flipping_ranks(std::span<const settings::Injection> injections,
                                               std::span<const int> world_ranks);
 

@@ -28,13 +28,11 @@ constexpr int warm_plays = 2, fewest_case_plays = 6;  // number of plays of a ca
 constexpr double quick_share = 0.3, slow_share = 0.5;
 constexpr int checked_steps = 2;  // one step before the loop and one after it, see StepCheck
 /// The half-width of the median's interval for n normally distributed values, in units of their
-/// standard deviation / sqrt(n). 2.81 belongs to a confidence of 99.5%, which is needed since the
-/// interval is looked at several times; 1.2533 is the standard error of the median divided by that
-/// of the mean.
+/// standard deviation / sqrt(n). 2.81 belongs to a confidence of 99.5%, since the interval is
+/// looked at several times; 1.2533 is the standard error of the median over that of the mean.
 constexpr double units_of_median = 2.81 * 1.2533;
 constexpr std::size_t most_steps = 100'000;  // limit on the steps that loop_time() simulates
 
-/// Rates and times that are assumed of a kind of device.
 struct Rates {
   double bandwidth;     ///< bytes per second that a rank sends
   double fill;          ///< bytes per second at which a rank fills its memory
@@ -49,7 +47,6 @@ Rates rates_of(std::string_view device) {
   return {.bandwidth = 3e9, .fill = 1e9, .communicator = 0.02, .twin = 0.1};
 }
 
-/// Returns the FLOP/s that are assumed of a rank's multiplications.
 double flops_of(std::string_view device, Precision precision, int blas_threads) {
   if (device != "cuda") return (precision == Precision::f64 ? 50e9 : 100e9) * blas_threads;
   switch (precision) {
@@ -118,8 +115,7 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
     }
     return sum;
   };
-  // The total time grows with the loop time `level`, linearly between two neighbouring entries of
-  // `levels`.
+  // The total time grows with the loop time, linearly between neighbouring entries of `levels`.
   units::Seconds low = levels.front();
   if (cost(low) >= left) return low;
   for (const units::Seconds high : levels) {
@@ -189,11 +185,11 @@ PointTime estimate(const PlannedPoint& point, const settings::RunConfig& config,
   const Rates rates = rates_of(device);
   const Load& load = point.load;
   const auto communicators = static_cast<double>(point.sent_by_axes.size());
+  const auto memory = static_cast<double>(point.memory_per_rank.value_or(units::Bytes{0}).value());
   const double for_ranks = rates.per_rank * point.ranks;
   PointTime time;
-  time.set_up =
-      units::Seconds{load.sessions * (communicators * (rates.communicator + for_ranks) +
-                                      static_cast<double>(load.memory.value()) / rates.fill)};
+  time.set_up = units::Seconds{
+      load.sessions * (communicators * (rates.communicator + for_ranks) + memory / rates.fill)};
   if (point.workload->twin != nullptr) {
     time.verification = units::Seconds{rates.twin + for_ranks};
   }

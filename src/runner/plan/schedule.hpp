@@ -19,12 +19,10 @@
 /// how long, so that the run ends within its budget (--budget).
 namespace isoscale::runner::plan {
 
-/// The number of steps in the shortest loop that gives an interval: three of warm-up, then seven
-/// untraced ones of which six count, and three traced ones of which two count. The first step of a
-/// block never counts.
+/// The number of steps in the shortest loop with an interval: three of warm-up, seven untraced ones
+/// of which six count, and three traced ones of which two count, without the first of a block.
 inline constexpr int fewest_steps = 13;
-/// The relative standard deviation that step times are assumed to have, by which the length of a
-/// loop is estimated.
+/// The relative standard deviation of step times by which the length of a loop is estimated.
 inline constexpr double assumed_scatter = 0.03;
 
 struct PointTime {
@@ -40,8 +38,7 @@ struct PointTime {
   bool operator==(const PointTime&) const = default;
 };
 
-/// Returns the time of the whole point if its loop takes the time `loop`, or PointTime::least if
-/// that is longer.
+/// Returns the time of the whole point if its loop takes `loop`, or PointTime::least if longer.
 [[nodiscard]] units::Seconds total(const PointTime& time, units::Seconds loop);
 /// Returns a point's times multiplied by `factor`, since similar points took this many times as
 /// long as estimated. The longest loop becomes `max_time`, or the expected loop if that is longer.
@@ -81,19 +78,15 @@ struct PointTime {
 ///   they give the highest rates, to which others are compared
 /// - all others: the experiments take turns, one point each, and an experiment that already has
 ///   more points than others waits for them
-/// Within an experiment the order is always: the smallest rank count, the largest, then the middle
-/// of each gap.
+/// Within an experiment: the smallest rank count, the largest, then the middle of each gap.
 [[nodiscard]] std::vector<int> most_telling_first(const Plan& plan);
 
-/// The reason that is stored for a point which was not measured because the budget was used up;
-/// --resume measures it.
+/// The reason that is stored for a point for which the budget left no time; --resume measures it.
 inline constexpr std::string_view budget_reason = "budget";
-/// The reason that is stored for a point which was not measured because a signal asked the run to
-/// end soon.
+/// The reason that is stored for a point before which a signal asked the run to end.
 inline constexpr std::string_view signal_reason = "signal";
 
-/// The choice of next_portion(): a point, as an index into the given list, and the time for its
-/// loop.
+/// The choice of next_portion(): a point, as an index into the list, and the time for its loop.
 struct Portion {
   std::size_t at = 0;
   units::Seconds loop{};
@@ -166,8 +159,7 @@ class Schedule {
                                                            std::string_view device);
 
 /// Returns a warning if none of the points of the plan's curves could be measured in the budget;
-/// `waiting` has the points that were not measured. Absent if one was measured, or if the plan has
-/// no curve.
+/// `waiting` has the points that were not measured. Absent if one was, or if there is no curve.
 [[nodiscard]] std::optional<std::string> no_curve_warning(const Plan& plan,
                                                           const std::set<int>& waiting,
                                                           units::Seconds budget);

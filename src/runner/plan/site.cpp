@@ -23,16 +23,6 @@ namespace {
 
 using nlohmann::json;
 
-/// `ranks` are the facts of ranks on one node. True if each of them can have its own physical core
-/// among those that it is bound to. Ranks whose binding is unknown are ignored.
-bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
-  std::vector<std::vector<int>> bound;
-  for (const machine::MachineFacts* const rank : ranks) {
-    if (!rank->bound_core_ids.empty()) bound.push_back(rank->bound_core_ids);
-  }
-  return machine::count_with_own_core(bound) == bound.size();
-}
-
 /// Collective: sets the memory pools of all ranks and their free bytes.
 void add_memory(const comm::Communicator& world, const executor::Description& device, Site& site) {
   const std::vector<std::string> names = world.all_gather(device.memory_pool);
@@ -67,14 +57,16 @@ bool share_cores(std::span<const int> ranks, std::span<const machine::MachineFac
     const auto r = static_cast<std::size_t>(rank);
     of_node[node_of_rank[r]].push_back(&facts[r]);
   }
-  return std::any_of(of_node.begin(), of_node.end(), [](const auto& node) {
-    const auto& members = node.second;
-    const bool too_many = std::any_of(members.begin(), members.end(), [&](const auto* member) {
-      const auto count = static_cast<double>(members.size());
-      return (member->cores && count > *member->cores) ||
-             (member->cpu_quota && count > *member->cpu_quota);
-    });
-    return too_many || !can_spread(members);
+  return std::ranges::any_of(of_node, [](const auto& node) {
+    const auto count = static_cast<double>(node.second.size());
+    std::vector<std::vector<int>> bound;  // the physical cores of each rank whose binding is known
+    for (const machine::MachineFacts* const rank : node.second) {
+      const bool too_many =
+          (rank->cores && count > *rank->cores) || (rank->cpu_quota && count > *rank->cpu_quota);
+      if (too_many) return true;
+      if (!rank->bound_core_ids.empty()) bound.push_back(rank->bound_core_ids);
+    }
+    return machine::count_with_own_core(bound) < bound.size();
   });
 }
 

@@ -36,8 +36,7 @@ struct Site {
   /// that of its GPU. Ranks that share a GPU use the same pool.
   std::vector<int> pool_of_rank{0};
   /// For each pool, its free bytes. It is the least amount that ranks of the pool report; absent if
-  /// one of them does not know it. If the vector is empty, no free memory is known, and points are
-  /// not checked.
+  /// one does not know it. If the vector is empty, points are not checked.
   std::vector<std::optional<units::Bytes>> memory_free;
   MemoryOf memory_of = MemoryOf::these_nodes;
   /// The FLOP/s that the slowest GPU is expected to reach in bf16 or f16; 0 if there is no GPU.
@@ -75,8 +74,7 @@ struct Site {
 [[nodiscard]] Site planned_site(Site site, const settings::RunConfig& config);
 
 /// Returns the FLOP/s that a GPU is expected to reach in bf16 or f16: about half of the peak for
-/// dense matrices in its data sheet. `compute_capability` is 90 for 9.0; if it is absent, that of a
-/// small GPU is returned.
+/// dense matrices in its data sheet. `compute_capability` is 90 for 9.0; absent: a small GPU.
 [[nodiscard]] double half_precision_rate(std::optional<int> compute_capability);
 
 }  // namespace isoscale::runner::plan

@@ -121,8 +121,7 @@ units::Seconds warm_step(std::span<const double> times) {
   return units::Seconds{*middle};
 }
 
-// Warm-up may end while step times still change by less than half of the precision that is asked
-// for.
+// Warm-up may end while step times still change by less than half of the wanted precision.
 StepLoop::StepLoop(const Effort& effort)
     : effort_(effort), warm_up_(effort.max_time, effort.precision / 2, effort.last_change) {}
 
@@ -165,8 +164,7 @@ results::Looks StepLoop::looks() const {
 }
 
 /// Plans the length of blocks and the looks (interim analyses). The time of a step is taken from
-/// the later half of all steps so far. If time will be up before the first look, only the last look
-/// is planned.
+/// the later half of all steps so far. Without time for the first look, only the last is planned.
 void StepLoop::plan_rounds() {
   const units::Seconds step = std::max(warm_step(times_), units::Seconds{shortest_step});
   const units::Seconds left = effort_.max_time - elapsed_;
@@ -203,8 +201,7 @@ std::size_t StepLoop::block_size(std::size_t most) const {
   return (wanted + blocks - 1) / blocks;
 }
 
-/// Returns how many steps can begin before the loop has lasted `end`, if each takes as long as the
-/// last one.
+/// Returns how many steps begin before the loop has lasted `end` if each takes as long as the last.
 std::size_t StepLoop::steps_until(units::Seconds end) const {
   const units::Seconds left = std::max(end - elapsed_, units::Seconds{0});
   const double steps = std::ceil(left.value() / std::max(times_.back(), shortest_step));

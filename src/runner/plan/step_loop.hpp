@@ -24,9 +24,8 @@ namespace isoscale::runner::plan {
 /// Returns the half-width of the interval of the samples' median at a confidence level, divided by
 /// the median; absent if there is no interval, for example with too few samples.
 using HalfWidth = std::function<std::optional<double>(std::span<const double>, double confidence)>;
-/// Returns the confidence that each single one of `planned` interim analyses must have so that the
-/// overall confidence is 95%. From one analysis to the next, the number of samples grows by the
-/// factor `growth`.
+/// Returns the confidence that each of `planned` interim analyses must have for an overall
+/// confidence of 95%. From one to the next, the number of samples grows by the factor `growth`.
 using NominalConfidence = std::function<double(int planned, double growth)>;
 
 /// Decides at interim analyses, called looks, whether there are enough samples. The number of
@@ -58,8 +57,7 @@ class StopRule {
 
   [[nodiscard]] int planned() const { return planned_; }
   [[nodiscard]] int made() const { return made_; }
-  /// Returns the relative half-width of the interval at the last look; absent if there was no
-  /// interval.
+  /// Returns the relative half-width of the interval at the last look; absent without an interval.
   [[nodiscard]] std::optional<double> half_width() const { return reached_; }
 
  private:
@@ -94,8 +92,7 @@ class WarmUp {
       : max_time_(max_time), smallest_(smallest), last_change_(std::move(last_change)) {}
 
   /// Returns the reason why warm-up is over; absent if another step must be played. `times` has the
-  /// times of all steps so far (at least one), in seconds; together with pauses they took
-  /// `elapsed`.
+  /// seconds of all steps so far, at least one; with pauses they took `elapsed`.
   [[nodiscard]] std::optional<std::string> over(std::span<const double> times,
                                                 units::Seconds elapsed);
 
@@ -172,8 +169,7 @@ class StepLoop {
 
   /// Returns the block to play now. Must not be called when the loop is over.
   [[nodiscard]] Block next();
-  /// Tells the loop that a block was played: the seconds of its steps, and how long the loop has
-  /// lasted.
+  /// Notes that a block was played: the seconds of its steps, and how long the loop has lasted.
   void played(const Block& block, std::span<const double> times, units::Seconds elapsed);
 
   /// Returns why the loop is over, "precision" or "max-time"; "" if it is not over.
