@@ -5,13 +5,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <new>
+#include <tuple>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
+#include "machine/job_environment.hpp"
+#include "results/hdf5/run_files.hpp"
+#include "results/reader/reader.hpp"
 #include "results/records/counted_steps.hpp"
+#include "runner/plan/rank_faults.hpp"
+#include "runner/preflight.hpp"
+#include "runner/resume.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -38,12 +46,18 @@ std::string outcome_text(const results::PointData& data) {
   return fmt::format("{}: {}", results::name(data.status), data.reason);
 }
 
-/// Returns the data of a point that is not measured. `reason` is stored in it: the budget was used
-/// up, or a signal asked the run to end.
-results::PointData left_out(const plan::PlannedPoint& point, std::string_view reason) {
-  results::PointData data = describe_point(point);  // includes the planned mesh
-  measure::end_as(results::PointStatus::skipped, std::string{reason}, data);
-  return data;
+/// Returns the lines that are printed first: which device --device auto chose, and, if there is
+/// only one rank, how to get a curve.
+std::string opening_lines(const executor::Description& device,
+                          const std::optional<std::string>& reason, int ranks) {
+  std::string text;
+  if (reason) {
+    text = device.name == "host"
+               ? std::string{"device: host (no GPU found)\n"}
+               : fmt::format("device: {} ({}); {}\n", device.name, device.detail, *reason);
+  }
+  if (ranks == 1) text += "1 rank: a curve needs more; start them with mpirun -np 2 isoscale run\n";
+  return text;
 }
 
 }  // namespace
@@ -93,17 +107,75 @@ base::ExitCode Launch::measure() {
   return exit_code();
 }
 
-/// Collective: returns the exit code of a launch that has ended. Only rank 0 knows it; the others
-/// learn it here.
+bool Launch::opened() {
+  const bool is_new = setting_.config.resume.empty();
+  on_root(setting_.world, [&] {
+    if (is_new) return results::check_output(path_, setting_.config.if_exists);
+    results::check_output(path_, settings::IfExists::overwrite,
+                          "--resume writes into this file: resume a copy of it elsewhere");
+  });
+  results::PreflightData looked = preflight({.config = setting_.config,
+                                             .executor = &setting_.executor,
+                                             .device_reason = setting_.device_reason,
+                                             .facts = setting_.facts},
+                                            setting_.world);
+  require_no_stop(looked, setting_.world);
+  const executor::Description& device = setting_.executor.describe();
+  rank_facts_ =
+      gather_rank_facts(setting_.world, device, setting_.facts, setting_.site.node_of_rank);
+  bool is_open = true;
+  on_root(setting_.world, [&] {
+    header_ = make_header(setting_.config, setting_.site, device, rank_facts_);
+    header_.preflight = std::move(looked);
+    header_.planned = static_cast<int>(plan_.points.size());
+    if (is_new) {
+      create();
+    } else {
+      is_open = reopen();
+    }
+    if (is_open) warn_of_time_limit();
+  });
+  return setting_.world.broadcast(is_open);
+}
+
+void Launch::create() {
+  // Injected faults that affect no point are useless, so the user is warned of them.
+  for (const std::string& text : plan::idle_injections(setting_.config.injections, plan_)) {
+    header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
+    base::warn(header_.warnings.back());
+  }
+  for (const std::string& sentence : plan::idle_options(plan_)) {
+    header_.warnings.push_back(sentence);
+    base::warn(sentence);
+  }
+  measured_ = header_;
+  file_.emplace(results::RunWriter{path_, header_, setting_.config.if_exists}, path_, header_,
+                fallback_of(setting_.config));
+}
+
+void Launch::warn_of_time_limit() const {
+  units::Seconds expected{0};
+  for (const int index : wanted_) {
+    const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
+    const plan::PointTime time = plan::estimate(point, setting_.config, setting_.site.device);
+    expected += plan::total(time, time.most);
+  }
+  if (setting_.config.budget) expected = std::min(expected, *setting_.config.budget);
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  const auto warning = machine::time_limit_warning(
+      machine::time_limit(machine::process_environment(), now), expected);
+  if (warning) base::warn(*warning);
+}
+
+/// Collective: returns the exit code of a launch that has ended, which only rank 0 knows before.
 base::ExitCode Launch::exit_code() const {
   const bool is_moved = file_ && !file_->moved().empty();
   const bool is_whole = failed_ == 0 && left_hung_.empty() && !is_moved;  // valid on rank 0 only
   return setting_.world.broadcast(is_whole) ? base::ExitCode::done : base::ExitCode::failed;
 }
 
-/// Locks the run file. While the lock is held, no other thread can record that the current point
-/// was aborted. A thread that has to end the process waits for this lock, but for no longer than a
-/// second.
+/// Locks the run file, so that no other thread can record that the current point was aborted. A
+/// thread that has to end the process waits for this lock, but for a second at most.
 std::unique_lock<std::timed_mutex> Launch::hold_file() const {
   return std::unique_lock{setting_.services.supervisor.file_mutex()};
 }
@@ -171,8 +243,7 @@ measure::PointContext Launch::context(const plan::Turn& turn) {
           .rank_facts = rank_facts_};
 }
 
-/// Collective: writes a point to the run file. Rank 0 returns the point as written; other ranks
-/// return `data`.
+/// Collective: writes a point to the run file, and returns it on rank 0 as it was written.
 results::PointData Launch::record(results::PointData data) {
   setting_.services.supervisor.activity().doing("writing the run file");
   on_root(setting_.world, [&] { data = commit(std::move(data)); });
@@ -180,8 +251,7 @@ results::PointData Launch::record(results::PointData data) {
   return data;
 }
 
-/// Records the points that were not measured because the budget was used up, or because a signal
-/// asked the run to end.
+/// Records the points for which the budget left no time, or before which a signal ended the run.
 void Launch::record_left_out() {
   on_root(setting_.world, [&] {
     if (ends_soon_ && !schedule_->waiting().empty()) {
@@ -194,8 +264,10 @@ void Launch::record_left_out() {
     for (const int index : schedule_->waiting()) {
       const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
       progress_->begin_point(index, point_title(point));
-      progress_->end_point(outcome_text(
-          commit(left_out(point, ends_soon_ ? plan::signal_reason : plan::budget_reason))));
+      results::PointData data = describe_point(point);  // includes the planned mesh
+      const std::string_view why = ends_soon_ ? plan::signal_reason : plan::budget_reason;
+      measure::end_as(results::PointStatus::skipped, std::string{why}, data);
+      progress_->end_point(outcome_text(commit(std::move(data))));
     }
   });
 }
@@ -239,6 +311,48 @@ results::PointData Launch::as_failed(int index, const std::string& why) const {
   if (!data.injections.empty()) data.labels.emplace_back("injected");
   data.ended = base::utc_now();
   return data;
+}
+
+base::ExitCode run(const settings::RunConfig& asked, const comm::Communicator& world,
+                   const Services& services) {
+  const units::Nanoseconds begin = comm::now();
+  if (const auto problem =
+          machine::singleton_problem(world.size(), machine::process_environment())) {
+    throw base::UsageError(*problem);
+  }
+  if (asked.mode == settings::Mode::dry_run) {
+    dry_run(asked, world, services);
+    return base::ExitCode::done;
+  }
+  settings::RunConfig config = asked;
+  std::optional<results::RunData> earlier;  // the run that --resume continues, on rank 0 only
+  if (!asked.resume.empty()) {
+    on_root(world, [&] {
+      earlier = results::read_run(asked.resume);
+      require_ranks(*earlier, asked.resume.string(), world.size());
+    });
+    config = settings::resumed(asked, world.broadcast(earlier ? earlier->config_toml : ""));
+  }
+  const auto [executor, reason] = choose_executor(config, world);
+  const std::vector<machine::MachineFacts> facts = plan::gather_facts(world);
+  const plan::Site site = plan::make_site(world, executor->describe(), facts);
+  std::string gpu_work;
+  std::tie(config, gpu_work) = plan::with_gpu_work(config, site);
+  services.supervisor.set_timeout(config.timeout);
+  watch::WatchedExecutor watched{*executor, services.supervisor.activity(), world};
+  Launch launch{{.config = config,
+                 .services = services,
+                 .world = world,
+                 .executor = watched,
+                 .facts = facts,
+                 .site = site,
+                 .begin = begin,
+                 .device_reason = reason},
+                std::move(earlier)};
+  if (world.rank() == 0 && config.verbosity == settings::Verbosity::normal) {
+    services.print(opening_lines(watched.describe(), reason, world.size()) + gpu_work);
+  }
+  return launch.measure();
 }
 
 }  // namespace isoscale::runner

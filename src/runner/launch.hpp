@@ -32,8 +32,7 @@ namespace isoscale::runner {
 [[nodiscard]] results::PointData run_point(const plan::PlannedPoint& point,
                                            const measure::PointContext& context);
 
-/// One launch of a measurement. It makes the plan, opens the run file (run.cpp, or resume.cpp to
-/// resume a run), and measures one point after another (launch.cpp).
+/// One launch of a measurement. It makes the plan, opens the run file, and measures all points.
 class Launch {
  public:
   struct Setting {
@@ -48,9 +47,8 @@ class Launch {
     std::optional<std::string> device_reason{};
   };
 
-  /// `earlier` is the run that --resume continues; it is set on rank 0 only, and absent for a new
-  /// run. Throws base::UsageError like make_plan(). All objects to which `setting` refers must
-  /// outlive the launch.
+  /// `earlier` is the run that --resume continues, on rank 0 only; absent for a new run. Throws
+  /// base::UsageError like make_plan(). Objects in `setting` must outlive this.
   Launch(const Setting& setting, std::optional<results::RunData> earlier);
   ~Launch();
   Launch(const Launch&) = delete;
@@ -69,9 +67,9 @@ class Launch {
   /// complete and has no point to measure again.
   bool opened();
   void create();
-  bool reopen();  ///< defined in resume.cpp
+  // These two functions are defined in resume.cpp.
+  bool reopen();
   /// Returns the data of a point whose hang ended the earlier job, if the run file lacks it.
-  /// Defined in resume.cpp.
   [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;
   [[nodiscard]] base::ExitCode exit_code() const;
   [[nodiscard]] bool begin_next();
@@ -98,8 +96,8 @@ class Launch {
   std::set<int> left_hung_;
   std::optional<watch::Progress> progress_;
   std::optional<plan::Schedule> schedule_;
-  std::optional<plan::Turn>
-      current_;     ///< the point that is being measured; changed only while the file is locked
+  /// The point that is being measured; changed only while the file is locked.
+  std::optional<plan::Turn> current_;
   int failed_ = 0;  ///< number of points that failed in this launch
   bool ends_soon_ = false;
   // The members below are used on rank 0 only.

@@ -44,8 +44,7 @@ std::string standing_text(const plan::StepLoop& loop) {
 }
 
 /// Changes the times of the traced steps in `record` to what this rank's clock would show with the
-/// injected clock error. This is done after the measurement, so that reading the clock costs
-/// nothing extra.
+/// injected clock error. It is done after the measurement, which it must not slow down.
 void misread(const comm::ClockSync& clocks, measure::Record& record) {
   for (timeline::StepTrace& trace : record.traces) {
     trace.begin = clocks.shown(trace.begin);
@@ -90,7 +89,6 @@ class PointRun {
     bool (PointRun::*play)();
   };
 
-  /// Returns all sections in the order in which they are played.
   [[nodiscard]] std::array<Section, 8> sections() const {
     using workloads::Kind;
     const bool has_steps = workload_.kind == Kind::steps;
@@ -112,17 +110,9 @@ class PointRun {
     return measure::traced_ranks(set_.mesh, context_.config.trace_ranks);
   }
 
-  /// Returns the devices that this rank samples; none if it plays a copy of the point.
-  [[nodiscard]] measure::SamplingDuty duty() const {
-    if (!point_.in_point()) return {};
-    return measure::sampling_duty(sub_world_.rank(), point_.planned.world_ranks,
-                                  context_.site.node_of_rank, context_.facts, context_.gpu_uuid());
-  }
-
   /// Adds a verdict to the data. All ranks of the point have the same verdict, and so have all
   /// ranks of a copy, but a copy may have another verdict than the point. If one verdict is bad,
-  /// the point fails. The reason is this rank's own verdict if that is bad, else that of a copy or
-  /// of the point.
+  /// the point fails. The reason is this rank's own verdict if that is bad, else another's.
   void judge(const measure::Verdict& verdict) {
     data_.verified = data_.verified.value_or(true) && verdict.ok;
     if (!data_.verification.empty()) data_.verification += "; ";
@@ -143,8 +133,7 @@ class PointRun {
     return false;
   }
 
-  /// Measures the speed of each rank, since the option partition=proportional divides the work by
-  /// these speeds.
+  /// Measures the speeds of ranks, by which the option partition=proportional divides the work.
   bool partition() {
     program::ProgramSet set;
     const std::string problem = comm::problem_in(
@@ -196,7 +185,6 @@ class PointRun {
     return session_ != nullptr;
   }
 
-  /// Adds to the programs the sections that check the results of steps.
   void add_checks() {
     std::vector<int> flipping;
     if (context_.config.soak && point_.in_point()) {
@@ -223,7 +211,13 @@ class PointRun {
         sub_world_, point_.in_point()
                         ? plan::clock_fault_of(context_.config.injections, context_.world.rank())
                         : std::nullopt};
-    measure::PointSampler sampler{duty()};
+    measure::SamplingDuty duty;  // a rank that plays a copy of the point samples nothing
+    if (point_.in_point()) {
+      duty =
+          measure::sampling_duty(sub_world_.rank(), point_.planned.world_ranks,
+                                 context_.site.node_of_rank, context_.facts, context_.gpu_uuid());
+    }
+    measure::PointSampler sampler{duty};
     measure::Record record =
         measure::measure(*session_, set_.of(sub_world_.rank()).step(), active_, point_.share,
                          context_.effort, [this](const plan::StepLoop& loop) { look_at(loop); });
@@ -249,7 +243,6 @@ class PointRun {
     check_->weights(*session_, sub_world_);
   }
 
-  /// Replays the step many times, and records the replays whose results differed.
   bool soak() {
     const auto tell = [&](const measure::SoakResult& so_far) {
       context_.progress.doing(

@@ -81,15 +81,11 @@ std::unique_ptr<executor::Executor> make_cuda(const settings::RunConfig& config,
   return plugin.make(options, world);
 }
 
-/// The CUDA plugin, and the result of a vote of all ranks on whether each of them can use it.
-struct Gpus {
-  executor::PluginSearch search;
-  comm::Vote usable;  ///< the same on every rank
-};
-Gpus look_for_gpus(const comm::Communicator& world) {
+/// Collective: returns the CUDA plugin, and the vote of all ranks on whether each can use it.
+std::pair<executor::PluginSearch, comm::Vote> look_for_gpus(const comm::Communicator& world) {
   executor::PluginSearch search = executor::open_cuda_plugin();
   const std::string problem = search.table != nullptr ? search.table->problem() : search.problem;
-  return {.search = std::move(search), .usable = comm::all_ok(world, problem)};
+  return {std::move(search), comm::all_ok(world, problem)};
 }
 
 /// Returns the versions of the software that this rank uses: "mpi" with the version of the MPI
@@ -166,17 +162,6 @@ std::optional<std::string> reason_not_to_sniff(const PreflightWish& wish,
   return std::nullopt;
 }
 
-/// Returns the facts as JSON for the run file. The environment variables of a rank are left out if
-/// they are the same as on rank 0.
-std::string recorded(JobFacts job) {
-  for (std::size_t rank = 1; rank < job.ranks.size(); ++rank) {
-    if (job.ranks[rank].environment == job.ranks.front().environment) {
-      job.ranks[rank].environment.clear();
-    }
-  }
-  return preflight::to_json(job);
-}
-
 }  // namespace
 
 ChosenExecutor choose_executor(const settings::RunConfig& config, const comm::Communicator& world) {
@@ -215,7 +200,7 @@ executor::Description unseen_gpus() {
 
 executor::Description planned_device(const settings::RunConfig& config,
                                      const comm::Communicator& world) {
-  if (config.device == settings::Device::cuda && !look_for_gpus(world).usable.ok) {
+  if (config.device == settings::Device::cuda && !look_for_gpus(world).second.ok) {
     return unseen_gpus();
   }
   return choose_executor(config, world).executor->describe();
@@ -245,7 +230,11 @@ results::PreflightData preflight(const PreflightWish& wish, const comm::Communic
     job.device_reason = wish.device_reason;
     job.sniff_skipped = no_sniff;
     data.results = preflight::check_job(job, wish.config.allowed);
-    data.facts = recorded(std::move(job));
+    // The environment variables of a rank are recorded only where they differ from rank 0's.
+    for (CheckedRank& rank : std::span{job.ranks}.subspan(1)) {
+      if (rank.environment == job.ranks.front().environment) rank.environment.clear();
+    }
+    data.facts = preflight::to_json(job);
   });
   return data;
 }

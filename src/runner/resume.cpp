@@ -79,16 +79,14 @@ std::vector<std::string> hosts_of(const RunData& run) {
   return hosts;
 }
 
-/// Returns the numbers of points as text. Points are numbered from 1, so the indices 0, 1, 2 and 4
-/// give "1-3, 5".
+/// Returns the numbers of points, which begin with 1, as text: "1-3, 5" for 0, 1, 2 and 4.
 std::string numbers_text(const std::set<int>& indices) {
   std::vector<int> numbers;
   for (const int index : indices) numbers.push_back(index + 1);
   return base::ranges_text(numbers);
 }
 
-/// Throws base::UsageError, whose message has all differences in `found`; does nothing if `found`
-/// is empty.
+/// Throws base::UsageError, whose message has all differences in `found`, unless there are none.
 void require_no_differences(const std::string& file, const std::vector<std::string>& found) {
   if (found.empty()) return;
   throw base::usage_error(

@@ -20,8 +20,7 @@ namespace isoscale::runner {
 struct Services {
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;
-  /// Prints a summary of the finished run file; called on world rank 0 only, unless the user asked
-  /// for a quiet run.
+  /// Prints a summary of the finished run file, on world rank 0 only; not called in a quiet run.
   std::function<void(const std::filesystem::path&)> show_file;
   /// Reads a data sheet, the description of a machine, which is given by its name or as a file.
   /// Called on world rank 0 only. Throws base::UsageError.

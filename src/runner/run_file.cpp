@@ -32,19 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using results::PointData;
 
-std::string random_id() {
-  std::random_device device;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
-}
-
-std::map<std::string, std::string> shape_of(const workloads::Model& model) {
-  std::map<std::string, std::string> shape{{"gated_mlp", model.gated_mlp ? "yes" : "no"}};
-  for (const auto& [key, size] : workloads::model_sizes()) shape[key] = std::to_string(model.*size);
-  return shape;
-}
-
-/// Returns a path in the fallback directory that does not exist yet: `name`, with a number added if
-/// that is needed.
+/// Returns a path in a directory that does not exist yet: `name`, with a number if needed.
 fs::path free_name(const fs::path& directory, const fs::path& name) {
   fs::path path = directory / name;
   std::error_code error;
@@ -55,8 +43,7 @@ fs::path free_name(const fs::path& directory, const fs::path& name) {
   return path;
 }
 
-/// Returns the points in the file if it can be read and belongs to the run with this id; otherwise
-/// none.
+/// Returns the points in a file; none if it cannot be read or belongs to a run with another id.
 std::vector<results::PointData> points_of(const fs::path& path, const std::string& id) {
   try {
     results::RunData run = results::read_run(path);
@@ -137,7 +124,8 @@ results::RunData make_header(const settings::RunConfig& config, const plan::Site
                              std::vector<results::RankFacts> facts) {
   const base::BuildInfo& build = base::build_info();
   results::RunData data;
-  data.id = random_id();
+  std::random_device random;
+  data.id = fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
   data.created = base::utc_now();
   data.isoscale_version = build.version;
   data.git_hash = build.git_hash;
@@ -184,8 +172,12 @@ PointData describe_point(const plan::PlannedPoint& point) {
   // The shape of the model is left out for points that have steps but use no model. Under weak
   // scaling the shape grows from point to point, so points that do the same work would seem to
   // differ if it were stored.
-  if (point.workload->is_bench() || plan::uses_model(point))
-    data.model_shape = shape_of(request.model);
+  if (point.workload->is_bench() || plan::uses_model(point)) {
+    data.model_shape["gated_mlp"] = request.model.gated_mlp ? "yes" : "no";
+    for (const auto& [key, size] : workloads::model_sizes()) {
+      data.model_shape[key] = std::to_string(request.model.*size);
+    }
+  }
   data.seed = request.seed;
   data.throughput_unit = point.workload->throughput_unit;
   data.world_rank = point.world_ranks;

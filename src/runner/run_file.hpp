@@ -65,14 +65,12 @@ class RunFile {
   /// commit() adds a point, and finish() completes the file. When they return, the data is on disk:
   /// in the file or, if that cannot be written, in a new file in the fallback directory. The new
   /// file gets all earlier points that can still be read. Its name is that of the old file, with a
-  /// number added if the name is taken there. Both functions throw base::Error if neither file can
-  /// be written.
+  /// number if it is taken. Both functions throw base::Error if neither file can be written.
   void commit(const results::PointData& point);
   void finish(const results::RunData& last);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Returns a sentence that says why the file is not at the path that was asked for; "" if it is
-  /// there.
+  /// Returns a sentence that says why the file is not at the path asked for; "" if it is there.
   [[nodiscard]] const std::string& moved() const { return moved_; }
 
  private:

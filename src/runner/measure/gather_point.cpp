@@ -31,10 +31,10 @@ void collect_step_times(const comm::Communicator& point, const Record& record,
                         results::PointData& data) {
   const auto parts = gather_values(point, std::span<const double>{record.step_times});
   if (point.rank() != 0) return;
-  data.step_times.assign(record.step_times.size(), std::vector<double>(parts.size()));
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    for (std::size_t step = 0; step < data.step_times.size(); ++step) {
-      data.step_times[step][rank] = parts[rank].at(step);
+  data.step_times.assign(record.step_times.size(), {});
+  for (const std::vector<double>& part : parts) {
+    for (std::size_t step = 0; step < part.size(); ++step) {
+      data.step_times.at(step).push_back(part[step]);
     }
   }
 }
@@ -117,8 +117,8 @@ std::vector<machine::Source> sources_of(const SamplingDuty& duty,
 }
 
 /// Opens NVML if this rank samples a GPU. Otherwise returns a library without functions.
-machine::NvmlLibrary nvml_for(const SamplingDuty& duty) {
-  if (!duty.gpu_uuid.empty()) return machine::NvmlLibrary::open();
+machine::NvmlLibrary nvml_for(std::string_view gpu_uuid) {
+  if (!gpu_uuid.empty()) return machine::NvmlLibrary::open();
   return machine::NvmlLibrary{[](const char*) -> void* { return nullptr; }};
 }
 
@@ -221,10 +221,10 @@ SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
 }
 
 PointSampler::PointSampler(const SamplingDuty& duty)
-    : nvml_(nvml_for(duty)),
+    : nvml_(nvml_for(duty.gpu_uuid)),
       sampler_(sources_of(duty, nvml_), {.most_samples = duty.most_samples}) {}
 
-GpuWatch::GpuWatch(const std::string& uuid) : nvml_(nvml_for({.gpu_uuid = uuid})) {
+GpuWatch::GpuWatch(const std::string& uuid) : nvml_(nvml_for(uuid)) {
   constexpr std::array<std::string_view, 2> wanted{"sm_clock", "throttle_reasons"};
   if (!uuid.empty()) sources_ = machine::gpu_sources(nvml_, uuid, wanted);
 }

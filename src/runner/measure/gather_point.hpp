@@ -31,8 +31,7 @@ namespace isoscale::runner::measure {
 /// last that for pp, since each pipeline stage plays a different program.
 [[nodiscard]] std::vector<int> traced_ranks(const mesh::Shape& shape, int most);
 
-/// Collective: returns on rank 0 the values of all ranks, in the order of ranks; empty on other
-/// ranks.
+/// Collective: returns on rank 0 the values of all ranks, by rank; empty on other ranks.
 template <class Value>
 [[nodiscard]] std::vector<std::vector<Value>> gather_values(const comm::Communicator& ranks,
                                                             std::span<const Value> mine) {
@@ -45,9 +44,8 @@ template <class Value>
   return all;
 }
 
-/// Collective: returns on rank 0 the records of all ranks, in the order of ranks; empty on other
-/// ranks. A record is a struct that lists its fields for results::fields_of, or a vector of such
-/// structs.
+/// Collective: returns on rank 0 the records of all ranks, by rank; empty on other ranks. A record
+/// is a struct that lists its fields for results::fields_of, or a vector of such structs.
 template <class Record>
 [[nodiscard]] std::vector<Record> gather_records(const comm::Communicator& ranks,
                                                  const Record& mine) {
@@ -74,8 +72,7 @@ void collect(const comm::Communicator& point, const Record& record, const comm::
              results::PointData& data);
 
 /// Collective over the point: stores in `data` on rank 0 the durations of ops when the step was
-/// played without communication, for the ranks in `traced` (ascending). `mine` has those of this
-/// rank.
+/// played without communication, for the ranks in `traced` (ascending). `mine` has this rank's.
 void collect_solo(const comm::Communicator& point, const std::vector<units::Nanoseconds>& mine,
                   std::span<const int> traced, results::PointData& data);
 
@@ -100,8 +97,7 @@ struct SamplingDuty {
 /// point samples the node's devices, and each rank samples its own GPU, whose UUID is `gpu_uuid`. A
 /// series has at most 600 samples; with more than 128 ranks this limit falls, down to 60, so that
 /// rank 0 can hold the samples of all ranks. `world_ranks` are the ranks of the launch that play
-/// the point, in mesh order; `facts` and `node_of_rank` are indexed by rank of the launch. A pure
-/// function.
+/// the point, in mesh order; `facts` and `node_of_rank` are indexed by rank of the launch.
 [[nodiscard]] SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
                                          std::span<const int> node_of_rank,
                                          std::span<const machine::MachineFacts> facts,

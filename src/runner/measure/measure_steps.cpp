@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "runner/measure/measure_steps.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "program/added_sections.hpp"
@@ -10,7 +11,6 @@
 namespace isoscale::runner::measure {
 namespace {
 
-/// Returns the sum to which the duration of an op is added.
 units::Nanoseconds& sum_for(program::OpKind kind, StepSums& sums) {
   if (kind == program::OpKind::gemm) return sums.gemm;
   if (program::communicates(kind)) return sums.communication;
@@ -20,17 +20,6 @@ units::Nanoseconds& sum_for(program::OpKind kind, StepSums& sums) {
 // Each traced block adds the traces of its last steps to the record: at least this many, if the
 // block has as many that count. thin_to() may remove some of them later.
 constexpr std::size_t least_kept = 2;
-
-/// Adds the spans of the traced step that was just played to the record.
-void add_trace(std::uint32_t number, const executor::PlayTime& time,
-               std::span<const timeline::Span> spans, std::size_t most, Record& record) {
-  record.traces.push_back({.rank = 0,
-                           .step = number,
-                           .begin = time.begin,
-                           .end = time.end,
-                           .spans = {spans.begin(), spans.end()}});
-  thin_to(record.traces, most);
-}
 
 }  // namespace
 
@@ -69,8 +58,15 @@ Record measure(executor::Session& session, const program::Program& step,
       record.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);
       if (!is_traced || i == 0) continue;
       const auto number = static_cast<std::uint32_t>(record.step_times.size() + i);
-      record.op_sums.push_back(sum_up(number, session.spans(), step));
-      if (i + kept >= block.steps) add_trace(number, time, session.spans(), most_traces, record);
+      const auto spans = session.spans();
+      record.op_sums.push_back(sum_up(number, spans, step));
+      if (i + kept < block.steps) continue;
+      record.traces.push_back({.rank = 0,
+                               .step = number,
+                               .begin = time.begin,
+                               .end = time.end,
+                               .spans = {spans.begin(), spans.end()}});
+      thin_to(record.traces, most_traces);
     }
     thin_to(record.op_sums, most_op_sums);
     record.step_times.insert(record.step_times.end(), times.begin(), times.end());

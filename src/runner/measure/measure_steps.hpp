@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -65,10 +64,9 @@ enum class Share : std::uint8_t { in_point, replica };
 /// Collective over `active`, the ranks of the point and of its copies: plays steps until the step
 /// time is precise enough or the time for the point is used up, and returns this rank's record. All
 /// ranks play the same number of steps, in the blocks of steps that StepLoop gives, and agree after
-/// each block whether to continue.
-/// `step` is this rank's program for one step. The setup section of the session must have been
-/// played. The spans of at most Effort::trace_steps traced steps are kept, spread evenly over the
-/// loop.
+/// each block whether to continue. `step` is this rank's program for one step. The setup section of
+/// the session must have been played. The spans of up to Effort::trace_steps traced steps are kept,
+/// evenly spread.
 [[nodiscard]] Record measure(executor::Session& session, const program::Program& step,
                              const comm::Communicator& active, Share share,
                              const plan::Effort& effort, const OnBlock& on_block);
@@ -91,8 +89,7 @@ void thin_to(std::vector<Entry>& entries, std::size_t most) {
 
 /// Collective over `active`: all ranks play the step without communication `plays` times, at the
 /// same time. This step is the section `solo`, which add_solo_step() added to `program`. Returns
-/// the median duration of each op of the program's first step, over all plays but the first; 0 for
-/// ops that communicate.
+/// the median duration of each op of the first step, without the first play; 0 for communication.
 [[nodiscard]] std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
                                                            const program::RankProgram& program,
                                                            program::Section solo,

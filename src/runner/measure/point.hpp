@@ -48,8 +48,7 @@ struct MeasuredPoint {
   /// The ranks of the point or, on a rank that plays a copy, of this copy.
   const comm::Communicator& sub_world;
   const comm::Communicator& active;  ///< the ranks of the point and of all its copies
-  /// The results of the point. They are complete on rank 0 of the point; the status is valid on all
-  /// ranks of `active`.
+  /// The results, complete on rank 0 of the point; the status is valid on all ranks of `active`.
   results::PointData& data;
   program::Faults faults{};  ///< faults to inject on this rank
   Share share = Share::in_point;

@@ -71,8 +71,7 @@ bool all_equal(const std::vector<std::uint64_t>& values) {
   return std::ranges::all_of(values, [&](std::uint64_t value) { return value == values[0]; });
 }
 
-/// Collective over `members`: returns the index of the first checksum in which members differ;
-/// absent if all agree.
+/// Collective: returns the index of the first checksum in which `members` differ; absent if none.
 std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
                                         const comm::Communicator& members) {
   const auto alike = [&](std::size_t count) {
@@ -134,8 +133,7 @@ mesh::AxisSet replica_axes(const program::RankProgram& program) {
   return replicas;
 }
 
-/// Calls visit(bits, index) for each element of a buffer. The buffer is read in blocks to save
-/// memory.
+/// Calls visit(bits, index) for each element of a buffer, which is read in blocks to save memory.
 template <class Visit>
 void visit_elements(executor::Session& session, program::BufferId id, const program::Buffer& buffer,
                     const Visit& visit) {
@@ -165,9 +163,8 @@ Sum sum_on_host(executor::Session& session, program::BufferId id, const program:
   return sum;
 }
 
-/// Returns a clause that names the first op of the step that uses the element `element` of a weight
-/// buffer; "" if no op uses it. The op tells which layer is concerned, since one buffer holds the
-/// weights of all layers.
+/// Returns a clause that names the first op of the step that uses an element of a weight buffer; ""
+/// if no op does. The op tells the layer, since one buffer holds the weights of all layers.
 std::string user_text(const program::ProgramSet& set, int rank, program::BufferId id,
                       std::uint64_t element) {
   const program::RankProgram& program = set.of(rank);
@@ -211,9 +208,8 @@ class UnitTimes {
   std::vector<std::int64_t> ends;
 };
 
-/// Compares the checksums of each replay of a step with a reference. The reference is the first
-/// replay; if a later replay shows that the first was wrong, it is replaced by checksums on which
-/// two replays agree.
+/// Compares the checksums of each replay of a step with a reference. It is the first replay or, if
+/// later ones show that the first was wrong, checksums on which two replays agree.
 class ReplayComparison {
  public:
   ReplayComparison(const program::ProgramSet& set, const program::Sums& places,
@@ -243,8 +239,7 @@ class ReplayComparison {
   }
 
  private:
-  /// Returns the index of the first op, in program order, whose result differs; `alike` if none
-  /// does.
+  /// Returns the index of the first op in the program whose result differs, or `alike`.
   [[nodiscard]] std::int64_t first_difference(const std::vector<Sum>& a,
                                               const std::vector<Sum>& b) const {
     const auto at = std::ranges::mismatch(a, b).in1 - a.begin();
@@ -310,8 +305,7 @@ class ReplayComparison {
   const comm::Communicator& point_;
   /// `reference_` has the checksums with which replays are compared: those of the first replay or,
   /// if it was wrong, those on which two later replays agree. As long as no two replays agree,
-  /// either replay may be the wrong one, so `other_` keeps the checksums of the last one that
-  /// differed.
+  /// either may be the wrong one; `other_` keeps the last that differed.
   std::vector<Sum> reference_, other_;
   bool is_compared_ = false, is_confirmed_ = false;
   std::vector<std::int64_t> ends_;  ///< end of each op of the step, see UnitTimes

@@ -22,8 +22,7 @@
 /// replays of one step that start from the same saved state (Soak).
 namespace isoscale::runner::measure {
 
-/// The checksum of a buffer: a sum over the bits of all elements, and the number of elements that
-/// are not finite.
+/// The checksum of a buffer: a sum over the bits of all elements, and how many are not finite.
 struct Sum {
   std::uint64_t bits = 0, not_finite = 0;
   bool operator==(const Sum&) const = default;
@@ -32,23 +31,19 @@ struct Sum {
 /// Checks steps of one point. The first problem that is found becomes the verdict.
 class StepCheck {
  public:
-  /// Adds the sections that the check plays to the programs. The programs must not have been
-  /// prepared yet, and must outlive the check. `flipping` has the ranks of the point on which
-  /// play() may flip bits.
+  /// Adds the sections that the check plays to the programs, which must not be prepared yet and
+  /// must outlive the check. On the ranks `flipping` of the point, play() may flip bits.
   explicit StepCheck(program::ProgramSet& set, std::span<const int> flipping = {});
 
-  /// Collective over the point: plays a step that takes a checksum of each op's result. For each
-  /// collective that gives all its members the same result, checks that they hold the same bits.
-  /// Then calls weights().
+  /// Collective over the point: plays a step that takes a checksum of each op's result. Checks that
+  /// members hold the same bits where a collective gives them the same. Calls weights().
   void step(executor::Session& session, const comm::Communicator& point);
-  /// Collective over the point: checks that all weights are finite, and that they are bit for bit
-  /// the same on ranks that must hold the same weights, such as those along dp that do not shard
-  /// them.
+  /// Collective over the point: checks that all weights are finite, and bit for bit the same on
+  /// ranks that must hold the same, such as those along dp that do not shard them.
   void weights(executor::Session& session, const comm::Communicator& point);
 
-  /// The bits to flip in one element of an op's result, just before its checksum is computed.
-  /// `element` is the index of the element in the result. The bits that are set in `mask` are
-  /// flipped.
+  /// The bits to flip in one element of an op's result, just before its checksum is computed: those
+  /// that are set in `mask`. `element` is the index of the element in the result.
   struct Flip {
     std::size_t checksum = 0;  ///< index of the checksum in the step
     std::uint64_t element = 0, mask = 0;

@@ -23,8 +23,7 @@
 namespace isoscale::runner::measure {
 namespace {
 
-/// Reads a slice of floating-point elements and converts them to f64. Throws base::Error for other
-/// element types.
+/// Reads a slice as f64. Throws base::Error if its elements are not floating-point numbers.
 std::vector<double> read_slice(executor::Session& session, const program::RankProgram& program,
                                const program::Slice& slice) {
   const program::DType type = program.buffers[slice.buffer].dtype;
@@ -74,7 +73,6 @@ Tensors reference_tensors(const workloads::Workload& workload, const workloads::
   return tensors;
 }
 
-/// Copies rank 0's tensors to all ranks of the point.
 void broadcast(Tensors& tensors, const comm::Communicator& point) {
   std::vector<std::string> names;
   for (const auto& [name, values] : tensors) names.push_back(name);
@@ -87,8 +85,7 @@ void broadcast(Tensors& tensors, const comm::Communicator& point) {
   }
 }
 
-/// Collective: returns the name of a tensor with an element that no rank holds; "" if every element
-/// is held by a rank.
+/// Collective: returns the name of a tensor of which no rank holds some element; "" if none.
 std::string missing_tensor(const program::RankProgram& program, const mesh::Coordinates& at,
                            const Tensors& reference, const comm::Communicator& point) {
   std::map<std::string_view, std::size_t> first;  // index in `held` of the tensor's first element

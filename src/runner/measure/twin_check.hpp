@@ -15,9 +15,8 @@
 #include "program/buffer.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Checks that a point's programs compute right results on its machine and mesh. To this end it
-/// plays a twin, a small version of the point, and compares its results with those of one rank that
-/// computes in f64.
+/// Checks that a point's programs compute right results on its machine and mesh. It plays a twin, a
+/// small version of the point, and compares its results with those of one rank in f64.
 namespace isoscale::runner::measure {
 
 /// The outcome of a check of results.
@@ -31,13 +30,11 @@ struct Verdict {
   /// "" if the executor can play the programs. If it cannot on some rank, all ranks have a reason:
   /// their own or, if they have none, that of another rank.
   std::string unsupported{};
-  /// The GEMM algorithms that the executor chose for the twin; empty unless a twin was compared and
-  /// is right.
+  /// The GEMM algorithms that the executor chose for the twin; empty unless the twin is right.
   std::vector<results::GemmChoice> gemm_choices{};
 };
 
-/// The number of steps that the twin plays. The second step uses the weights that the first has
-/// updated.
+/// The number of steps that the twin plays; the second uses the weights that the first updated.
 inline constexpr int twin_steps = 2;
 
 /// Returns the largest difference that is allowed between the twin and the reference, relative to
@@ -58,8 +55,7 @@ using Tensors = std::map<std::string, std::vector<double>>;
 /// For each observable (tensor to compare), its elements on this rank after the setup section;
 /// empty if setup does not write it.
 using Initial = std::vector<std::vector<double>>;
-/// Plays the setup section and `twin_steps` steps, and returns the elements as they were after
-/// setup.
+/// Plays the setup section and `twin_steps` steps; returns the elements as they were after setup.
 [[nodiscard]] Initial play_twin(executor::Session& session, const program::RankProgram& program);
 /// The suffix in the name of a tensor that is the change of another tensor since setup.
 inline constexpr std::string_view change_suffix = ".change";
@@ -78,14 +74,12 @@ struct Difference {
                                  const Tensors& reference);
 
 /// Collective over the ranks of a point: plays the twin of `request` with the point's executor and
-/// mesh, and compares its results with those of one rank that computes in f64. The results of
-/// training are outputs, gradients and updated weights; those of a service are outputs and its
-/// cache.
+/// mesh, and compares its results with those of one rank that computes in f64. Training results in
+/// outputs, gradients and updated weights, a service in outputs and its cache.
 [[nodiscard]] Verdict verify_twin(const workloads::Workload& workload,
                                   const workloads::Request& request, executor::Executor& executor,
                                   const comm::Communicator& point);
-/// Does the same as verify_twin(), but with the programs `set`, so that tests can inject an error
-/// into them.
+/// Does the same as verify_twin() with the programs `set`, into which tests can inject an error.
 [[nodiscard]] Verdict verify_programs(const program::ProgramSet& set,
                                       const workloads::Workload& workload,
                                       const workloads::Request& twin, executor::Executor& executor,

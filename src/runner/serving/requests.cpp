@@ -113,27 +113,22 @@ class Dispatcher {
 
   bool send_arrived() {
     const std::size_t begin = next_;
-    while (next_ < trial_.arrivals.size() && trial_.arrivals[next_] <= elapsed()) {
-      send_next();
-      ++next_;
+    for (; next_ < trial_.arrivals.size() && trial_.arrivals[next_] <= elapsed(); ++next_) {
+      idle_.reset();
+      const std::size_t replica = policy_.assign(trial_.work[next_]);
+      ledger_.dispatched(next_, replica);
+      workloads::serve::Outcome& outcome = served_.outcomes[next_];
+      outcome.arrival = trial_.arrivals[next_];
+      outcome.tokens = trial_.tokens[next_];
+      outcome.replica = replica;
+      // No answer was due until this request, so the time without an answer counts from now.
+      if (due() == 0) last_progress_ = comm::now();
+      send(mail_, trial_.leader_of_replica[replica], leader_box,
+           {.kind = Kind::request, .request = next_, .tokens = trial_.tokens[next_]},
+           trial_.patience);
+      outcome.dispatched = elapsed();
     }
     return next_ > begin;
-  }
-
-  void send_next() {
-    idle_.reset();
-    const std::size_t replica = policy_.assign(trial_.work[next_]);
-    ledger_.dispatched(next_, replica);
-    workloads::serve::Outcome& outcome = served_.outcomes[next_];
-    outcome.arrival = trial_.arrivals[next_];
-    outcome.tokens = trial_.tokens[next_];
-    outcome.replica = replica;
-    // No answer was due until this request, so the time without an answer counts from now.
-    if (due() == 0) last_progress_ = comm::now();
-    send(mail_, trial_.leader_of_replica[replica], leader_box,
-         {.kind = Kind::request, .request = next_, .tokens = trial_.tokens[next_]},
-         trial_.patience);
-    outcome.dispatched = elapsed();
   }
 
   bool take_answers() {
@@ -224,10 +219,15 @@ class Leader {
   std::string run() {
     std::string problem;
     try {
-      while (!ended_) serve_once();
+      while (!ended_) {
+        while (const auto envelope = part_.point.take(leader_box)) note(read(*envelope));
+        if (queue_.empty() && !ended_) {
+          note(wait_for(part_.point, leader_box, patience_, part_.activity));
+        }
+        if (!queue_.empty() && !ended_) answer_batch();
+      }
     } catch (const std::exception& error) {
-      // If a play failed, other ranks of the replica may be stuck in it, so the replica cannot go
-      // on.
+      // If a play failed, other ranks of the replica may be stuck in it.
       if (is_playing_ && part_.ranks > 1) throw;
       problem = comm::problem_of(error);
     }
@@ -239,13 +239,6 @@ class Leader {
   }
 
  private:
-  void serve_once() {
-    while (const auto envelope = part_.point.take(leader_box)) note(read(*envelope));
-    if (queue_.empty() && !ended_)
-      note(wait_for(part_.point, leader_box, patience_, part_.activity));
-    if (!queue_.empty() && !ended_) answer_batch();
-  }
-
   void note(const Message& message) {
     if (message.kind == Kind::end) {
       ended_ = true;
@@ -254,16 +247,11 @@ class Leader {
     }
   }
 
-  std::vector<Message> take_batch() {
+  void answer_batch() {
     const auto most = static_cast<std::size_t>(part_.sizes.back());
     const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), most));
     std::vector<Message> batch(queue_.begin(), end);
     queue_.erase(queue_.begin(), end);
-    return batch;
-  }
-
-  void answer_batch() {
-    std::vector<Message> batch = take_batch();
     const auto fits = std::ranges::lower_bound(part_.sizes, batch.size());
     const auto size = static_cast<std::size_t>(fits - part_.sizes.begin());
     const std::uint64_t longest = std::ranges::max_element(batch, {}, &Message::tokens)->tokens;

@@ -65,7 +65,6 @@ RowData row_of(const char* part, const TrialResult& trial) {
   return row;
 }
 
-/// Stores numbers in a row under their keys.
 template <class Number>
 void put_all(RowData& row, std::initializer_list<std::pair<const char*, Number>> numbers) {
   for (const auto& [key, number] : numbers) row.number[key] = static_cast<double>(number);
@@ -127,8 +126,7 @@ RowData rate_row(const workloads::Request& request, const Setting& setting,
   return row;
 }
 
-/// Returns a row for each replica, with its requests, its batches and the time in which it was
-/// busy.
+/// Returns a row for each replica, with its requests, its batches and its busy time.
 std::vector<RowData> replica_rows(const TrialResult& trial) {
   std::vector<RowData> rows;
   for (const ReplicaUse& use : trial.summary.replicas) {
@@ -237,8 +235,7 @@ class ServeRun {
             .activity = point_.leads() ? nullptr : point_.context.progress.activity()};
   }
 
-  /// Collective: measures how long batches take on the slowest rank, and stores the times on all
-  /// ranks.
+  /// Collective: measures how long batches take on the slowest rank; all ranks learn it.
   void measure_pace() {
     Paces mine = warm_up(part());
     std::array<double, 4> slowest{mine.one.prefill, mine.one.token, mine.full.prefill,

@@ -28,8 +28,7 @@ namespace isoscale::runner::serving {
 /// fails unless every request was answered exactly once.
 void run_serve(const measure::MeasuredPoint& point);
 
-/// One trial: the requests to serve, and the replicas that serve them. It is the same on all ranks
-/// of the point.
+/// One trial, the same on all ranks of the point: the requests, and the replicas that serve them.
 struct Trial {
   /// The time when each request arrives, in seconds since the start of the trial, ascending.
   std::vector<double> arrivals{};
@@ -40,8 +39,7 @@ struct Trial {
   units::Seconds patience{};  ///< the longest time without any answer while an answer is due
 };
 
-/// The times at which a request was started, had its first token and was finished, by the clock of
-/// the replica's leader.
+/// The times of a request's start, first token and end, by the clock of the replica's leader.
 struct Played {
   units::Nanoseconds started{}, first{}, finished{};
 };
