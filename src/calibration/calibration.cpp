@@ -101,12 +101,7 @@ struct Samples {
   std::string labels;  ///< the labels of the samples at of_labelled_point and above
 };
 
-bool counts(const RowData& row) {
-  return row.status == results::PointStatus::ok && row.wrong.value_or(0) == 0;
-}
-
-/// Returns the labels by which a point's times do not represent the machine ("oversubscribed"); ""
-/// if it has none.
+/// Returns a point's labels such as "oversubscribed" (results::unsound) in one text; "" if none.
 std::string labels_of(const PointData& point) {
   return base::listed(results::unsound(point.labels));
 }
@@ -140,18 +135,11 @@ std::vector<int> group_of(const PointData& point, const RowData& row) {
 
 class Collector {
  public:
-  explicit Collector(const RunData& run) : run_(run) {}
-
-  void add(const PointData& point, const RowData& row) {
-    const auto time = statistics::median(call_times(row));
-    if (!time || !(*time > 0)) return;
-    const std::string op = text_of(row, "op");
-    if (op == "gemm") {
-      add_gemm(point, row, *time);
-    } else if (is_collective(op) && is_plain(row)) {
-      add_collective(point, row, *time);
-    } else if (op == "p2p") {
-      add_pair(point, row, *time);
+  explicit Collector(const RunData& run) : run_(run) {
+    for (const PointData& point : run.points) {
+      for (const RowData& row : point.rows) {
+        if (row.status == results::PointStatus::ok && row.wrong.value_or(0) == 0) add(point, row);
+      }
     }
   }
 
@@ -164,12 +152,9 @@ class Collector {
       if (curve.samples.empty()) continue;
       const auto preference = static_cast<std::size_t>(chosen - samples.by_preference.begin());
       if (preference >= of_labelled_point) curve.labels = samples.labels;
-      curve.op = key.op;
-      curve.dtype = key.dtype;
-      curve.link_class = key.link_class;
-      curve.implementation = key.implementation;
-      curve.members = key.members;
-      curve.nodes = key.nodes;
+      std::tie(curve.op, curve.dtype, curve.link_class, curve.implementation) =
+          std::tie(key.op, key.dtype, key.link_class, key.implementation);
+      std::tie(curve.members, curve.nodes) = std::tie(key.members, key.nodes);
       result.push_back(std::move(curve));
     }
     return result;
@@ -200,20 +185,32 @@ class Collector {
   }
 
  private:
+  void add(const PointData& point, const RowData& row) {
+    const auto time = statistics::median(call_times(row));
+    if (!time || !(*time > 0)) return;
+    const std::string op = text_of(row, "op");
+    if (op == "gemm") {
+      add_gemm(point, row, *time);
+    } else if (is_collective(op) && is_plain(row)) {
+      add_collective(point, row, *time);
+    } else if (op == "p2p") {
+      add_pair(point, row, *time);
+    }
+  }
+
   void add_gemm(const PointData& point, const RowData& row, double time) {
-    const auto number = [&](const char* key) { return number_of(row, key).value_or(0); };
-    const std::array sizes{number("m"), number("n"), number("k"),
-                           number_of(row, "batch").value_or(1)};
-    const double flop = number("flop");
-    if (std::ranges::min(sizes) <= 0 || !(flop > 0)) return;
-    gemm_rows_.push_back({.dtype = text_of(row, "dtype"),
-                          .cache = text_of(row, "cache"),
-                          .m = sizes[0],
-                          .n = sizes[1],
-                          .k = sizes[2],
-                          .batch = sizes[3],
-                          .rate = flop / time,
-                          .labels = labels_of(point)});
+    const auto number = [&](const char* key, double otherwise = 0) {
+      return number_of(row, key).value_or(otherwise);
+    };
+    const GemmRate at{.dtype = text_of(row, "dtype"),
+                      .cache = text_of(row, "cache"),
+                      .m = number("m"),
+                      .n = number("n"),
+                      .k = number("k"),
+                      .batch = number("batch", 1),
+                      .rate = number("flop") / time,
+                      .labels = labels_of(point)};
+    if (std::min({at.m, at.n, at.k, at.batch}) > 0 && at.rate > 0) gemm_rows_.push_back(at);
   }
 
   void add_collective(const PointData& point, const RowData& row, double time) {
@@ -228,19 +225,15 @@ class Collector {
                   .nodes = nodes_of(run_, point, group_of(point, row))};
     // Programs run all_reduce in place, on the gradients, and all other collectives from one buffer
     // to another; rows measured otherwise are used only if no such rows exist.
-    const bool sums = text_of(row, "op") == "all_reduce";
+    const bool sums = key.op == "all_reduce";
     const std::string_view best = sums ? "yes" : "no", second = sums ? "no" : "yes";
-    if (text_of(row, "in_place") == second && has_row(point, row, best)) return;
+    const auto is_best = [&](const RowData& other) {
+      return text_of(other, "in_place") == best && text_of(other, "op") == key.op &&
+             text_of(other, "implementation") == implementation;
+    };
+    if (text_of(row, "in_place") == second && std::ranges::any_of(point.rows, is_best)) return;
     add_sample(point, key, text_of(row, "groups") == "one" ? one_group : all_groups,
                {.bytes = number_of(row, "bytes").value_or(0), .time = time});
-  }
-
-  /// True if the point has a row of the same op and implementation with this `in_place`.
-  static bool has_row(const PointData& point, const RowData& row, std::string_view in_place) {
-    return std::ranges::any_of(point.rows, [&](const RowData& other) {
-      return text_of(other, "in_place") == in_place && text_of(other, "op") == text_of(row, "op") &&
-             text_of(other, "implementation") == text_of(row, "implementation");
-    });
   }
 
   void add_pair(const PointData& point, const RowData& row, double time) {
@@ -270,16 +263,6 @@ class Collector {
   std::map<Key, Samples> samples_;
   std::vector<GemmRate> gemm_rows_;
 };
-
-Collector collected(const RunData& run) {
-  Collector collector{run};
-  for (const PointData& point : run.points) {
-    for (const RowData& row : point.rows) {
-      if (counts(row)) collector.add(point, row);
-    }
-  }
-  return collector;
-}
 
 }  // namespace
 
@@ -353,7 +336,7 @@ std::optional<int> nodes_of(const RunData& run, const PointData& point,
 }
 
 results::CalibrationData calibrate(const RunData& run) {
-  const Collector collector = collected(run);
+  const Collector collector{run};
   results::CalibrationData result{.device = run.device, .curves = collector.curves()};
   result.growth = growth_of(result.curves);
   result.gemms = collector.gemms();
@@ -365,10 +348,8 @@ results::CalibrationData calibrate(const RunData& run) {
 results::CalibrationData calibration_of(const RunData& run) {
   if (!run.calibration) return calibrate(run);
   results::CalibrationData result = *run.calibration;
-  const Collector collector = collected(run);
-  if (!collector.gemm_rows().empty()) {
-    result.ceilings = ceilings_of(collector.gemm_rows(), result.gemms);
-  }
+  const std::vector<GemmRate> rows = Collector{run}.gemm_rows();
+  if (!rows.empty()) result.ceilings = ceilings_of(rows, result.gemms);
   return result;
 }
 

@@ -52,9 +52,8 @@ namespace isoscale::calibration {
 /// set of curves that differ only in the numbers of ranks and nodes and that have at least two rank
 /// counts, in the order of the first curve of each set. Two lines are fitted by least squares of
 /// relative errors, latency against log2 n and latency against n. If at least three latencies are
-/// known, `law` names the line with the smaller error. With two latencies both lines fit exactly:
-/// `law` is then "", and `base` and `slope` are those of the line against log2 n. With fewer, there
-/// is no line.
+/// known, `law` names the line with the smaller error. With two, both lines fit exactly: `law` is
+/// then "", and `base` and `slope` are of the line against log2 n. With fewer, there is no line.
 [[nodiscard]] std::vector<results::CalibrationGrowth> growth_of(
     std::span<const results::CalibrationCurve> curves);
 
@@ -83,8 +82,7 @@ namespace isoscale::calibration {
                                           const results::PointData& point,
                                           const std::vector<int>& ranks);
 
-/// Sets `held_out` of each shape: the relative error of its rate as predicted from the other
-/// shapes.
+/// Sets `held_out` of each shape: the relative error of its rate if other shapes predict it.
 void add_held_out(std::vector<results::GemmRate>& gemms);
 
 /// Returns the ceiling of each element type: the highest rate among `rows`, which has one entry for

@@ -85,10 +85,8 @@ std::vector<statistics::Point2> points_of(std::span<const CurveSample> samples) 
 }
 
 std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
-  constexpr double flat = 1.5;          // a small size takes at most this many times the smallest
-                                        // size's time
-  constexpr double widest_share = 0.1;  // largest share of a size's time that may grow with its
-                                        // bytes
+  constexpr double flat = 1.5;  // a small size takes at most this multiple of the least time
+  constexpr double widest_share = 0.1;  // largest share of a time that may grow with the bytes
   constexpr double span_of_plateau = 4;
   const auto end = std::ranges::find_if(
       samples, [&](const CurveSample& at) { return at.fitted > flat * samples.front().fitted; });
@@ -118,22 +116,10 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   return middle && middle->value > 0 ? middle : std::nullopt;
 }
 
-/// Returns the part of the large sizes' times that does not depend on their bytes. `line` is the
-/// line through the large sizes. The part is the latency if it is known (above 0) and differs from
-/// the intercept of the line by no more than noise. Otherwise the part is the intercept.
-double fixed_part(std::span<const CurveSample> large, const statistics::Line& line,
-                  double latency) {
-  constexpr double within_noise = 0.05;  // as a share of the smallest size's time
-  const double off = std::abs(line.intercept - latency);
-  return latency > 0 && off <= within_noise * large.front().time ? latency : line.intercept;
-}
-
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
   constexpr double range = 64;             // sizes below largest / range are left out
-  constexpr double bound_by_bytes = 4;     // a size is used if it takes at least this many
-                                           // latencies
-  constexpr double least_log_slope = 0.7;  // below this slope of log time, time is not proportional
-                                           // to size
+  constexpr double bound_by_bytes = 4;     // a size is used if it takes this many latencies
+  constexpr double least_log_slope = 0.7;  // time is not proportional to size below this log slope
   const double largest = samples.back().bytes;
   const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {
     return at.bytes > 0 && at.bytes * range >= largest && at.fitted >= bound_by_bytes * latency;
@@ -147,7 +133,13 @@ std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double 
                       (log_size(large.back().bytes) - log_size(large.front().bytes));
   const auto line = statistics::robust_line(points_of(large));
   if (rise < least_log_slope || !line || !(line->slope > 0)) return std::nullopt;
-  const double fixed = fixed_part(large, *line, latency);
+  // The part of the large sizes' times that does not depend on their bytes is the latency if it is
+  // known (above 0) and differs from the intercept of the line through them by no more than noise.
+  // Otherwise the part is the intercept.
+  constexpr double within_noise = 0.05;  // as a share of the smallest size's time
+  const double off = std::abs(line->intercept - latency);
+  const bool is_latency = latency > 0 && off <= within_noise * large.front().time;
+  const double fixed = is_latency ? latency : line->intercept;
   std::vector<double> logs;
   for (const CurveSample& at : large) {
     const double moving = at.time - fixed;
@@ -177,9 +169,8 @@ std::optional<double> beyond(const CalibrationCurve& curve, double bytes) {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// A line that is fitted to latencies: latency = intercept + slope * x. The law of growth decides
-/// what x is for n ranks: log2 n or n. Each latency has the weight 1 / latency^2, so that relative
-/// errors count.
+/// A line that is fitted to latencies: latency = intercept + slope * x, where x is log2 n or n for
+/// n ranks. Each latency has the weight 1 / latency^2, so that relative errors count.
 struct LawFit {
   statistics::Line line{};
   double error = 0;  ///< sum of squared relative residuals
@@ -267,10 +258,8 @@ std::vector<CalibrationGrowth> growth_of(std::span<const CalibrationCurve> curve
     const auto [last, end] = std::ranges::unique(like, {}, &CalibrationCurve::members);
     like.erase(last, end);
     if (like.size() < 2) continue;
-    CalibrationGrowth growth{.op = first.op,
-                             .dtype = first.dtype,
-                             .link_class = first.link_class,
-                             .implementation = first.implementation};
+    CalibrationGrowth growth;
+    std::tie(growth.op, growth.dtype, growth.link_class, growth.implementation) = kind(first);
     for (const CalibrationCurve* const at : like) {
       growth.members.push_back(at->members);
       growth.latency.push_back(at->latency ? at->latency->value : unknown);

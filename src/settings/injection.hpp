@@ -41,8 +41,7 @@ struct ClockError {
   bool operator==(const ClockError&) const = default;
 };
 /// "stuck=2:spin", "stuck=2:throw": when rank 2 runs a program for the third time, it stops in the
-/// middle. With "spin" it computes for ever, with "throw" it throws an error. The other ranks wait
-/// for it.
+/// middle. With "spin" it computes for ever, with "throw" it throws. Other ranks wait.
 struct StuckRank {
   int rank = 0;
   program::Stuck how = program::Stuck::spins;
@@ -73,8 +72,7 @@ struct Injection {
 /// Returns the ranks that an injection names, ascending; empty if it applies to all ranks.
 [[nodiscard]] std::vector<int> ranks_of(const Injection& injection);
 /// Returns the texts of the injections that change how ops are run: all except clock errors and
-/// flipped bits. Only the host device can apply them. Example: "slow-rank=3:1.2, jitter=5%"; ""
-/// if there are none.
+/// flipped bits. Only the host can apply them. Example: "slow-rank=3:1.2, jitter=5%"; "" if none.
 [[nodiscard]] std::string slowing_injections(const std::vector<Injection>& injections);
 
 }  // namespace isoscale::settings

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "settings/values.hpp"
@@ -115,10 +117,8 @@ void read_option(Choices& choices, const RunOption& option, const Entry& entry) 
 }
 
 const RunOption* find_by_key(std::string_view key) {
-  for (const RunOption& option : run_options()) {
-    if (key_of(option) == key) return &option;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(run_options(), key, key_of);
+  return found == run_options().end() ? nullptr : &*found;
 }
 
 /// Throws base::UsageError for an unknown key. `names` are the valid keys that are not options of a
@@ -162,7 +162,6 @@ void read_experiments(Layer& layer, const Entry& entry) {
   }
 }
 
-/// Reads the table [gpu] of a suite: models, dtype, longest_step, set.
 GpuWork read_gpu(const Entry& entry) {
   const toml::table* const table = entry.node.as_table();
   if (table == nullptr) entry.refuse("must be a table");

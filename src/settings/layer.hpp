@@ -27,8 +27,7 @@ struct Given {
 struct Choices {
   std::map<std::string, Given, std::less<>> values;   ///< options of `isoscale run`, by long name
   std::map<std::string, Given, std::less<>> options;  ///< options of workloads (--set), by key
-  /// The model, if it was given as a table. `values` then has its name and the place of the table
-  /// under "model".
+  /// The model, if it was given as a table. `values` then has its name and place under "model".
   std::optional<workloads::Model> model;
 
   [[nodiscard]] const Given* find(std::string_view option) const;
@@ -46,8 +45,7 @@ struct Layer {
 
 /// Stores the value of an option after checking it. If `choices` already has a value for the
 /// option, an option of arity repeated_list adds to this value. Throws base::UsageError, which
-/// names the place, if the value is not valid, or if an option that may be given once is given
-/// twice.
+/// names the place, if the value is not valid or must not be given twice.
 void give(Choices& choices, const RunOption& option, std::string_view text,
           const std::string& place);
 

@@ -37,8 +37,7 @@ struct RunOption {
   /// sentence that begins with the value.
   void (*apply)(std::string_view text, Experiment& experiment,
                 RunConfig& run) = [](std::string_view, Experiment&, RunConfig&) {};
-  /// Returns the value in TOML; "" if the option is not set, or if its value is not written under
-  /// the option's own key.
+  /// Returns the value in TOML; "" if it is not set, or not written under the option's own key.
   std::string (*write)(const Experiment& experiment, const RunConfig& run) =
       [](const Experiment&, const RunConfig&) { return std::string{}; };
 };

@@ -55,8 +55,7 @@ enum class IfExists : std::uint8_t { refuse, overwrite };
 enum class Verbosity : std::uint8_t { normal, quiet };
 enum class Mode : std::uint8_t { measure, dry_run };
 
-/// One set of curves: one workload and model over several rank counts. A suite consists of several
-/// experiments.
+/// One set of curves: one workload and model over several rank counts. A suite has several.
 struct Experiment {
   std::string workload;
   /// The request for one rank. Its options are as the user gave them, and have been checked.
@@ -137,8 +136,7 @@ struct RunConfig {
 enum class Format : std::uint8_t { text, json, csv, markdown, junit, nccl_tests };
 [[nodiscard]] std::string_view name(Format format);
 
-/// The command `isoscale check`: preflight for the ranks that were started, with no measurement
-/// after it.
+/// The command `isoscale check`: preflight for the ranks that were started, and nothing else.
 struct CheckCommand {
   RunConfig config;  ///< only device, BLAS threads, GPUs and `allowed` matter
   Format format = Format::text;
@@ -209,8 +207,7 @@ struct PredictCommand {
 /// Returns the configuration as canonical TOML, which the run file keeps and from_toml() reads
 /// back. Models that are not built in are written out, so that no other file is needed.
 [[nodiscard]] std::string to_toml(const RunConfig& config);
-/// Reads a configuration in the form of an experiment file. Throws base::UsageError, which names
-/// the line and the key.
+/// Reads an experiment file. Throws base::UsageError, which names the line and the key.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
 
 /// Returns the configuration of a run that --resume continues. Most settings come from `toml`, the

@@ -22,13 +22,11 @@
 namespace isoscale::settings {
 
 // These functions read values of options from text. All throw base::UsageError or
-// std::invalid_argument, with a sentence that begins with the refused value and says what would be
-// accepted.
+// std::invalid_argument, with a sentence that begins with the refused value and says what is right.
 
 /// Throws base::UsageError: "'TEXT' WHY".
 [[noreturn]] void refuse_value(std::string_view text, std::string_view why);
-/// Throws if a text cannot be a value of any option because it is empty, too long, or not plain
-/// text.
+/// Throws if a text cannot be a value of any option: it is empty, too long, or not plain text.
 void require_sane(std::string_view text);
 
 /// Reads a whole number from `least` to `most`.
@@ -50,8 +48,7 @@ void require_sane(std::string_view text);
 /// Reads "KEY=VALUE".
 [[nodiscard]] std::pair<std::string, std::string> parse_assignment(std::string_view text);
 [[nodiscard]] std::filesystem::path parse_path(std::string_view text);
-/// Reads a comma-separated list of paths, the run files of several launches of one experiment:
-/// "a1.h5,a2.h5".
+/// Reads a comma-separated list of paths, the run files of several launches: "a1.h5,a2.h5".
 [[nodiscard]] std::vector<std::filesystem::path> parse_paths(std::string_view text);
 /// Reads "true" or "false".
 [[nodiscard]] bool parse_flag(std::string_view text);
@@ -95,8 +92,7 @@ struct GpuName {
 };
 
 /// Reads a list with one GPU for each rank of a node, in the order of local ranks: "2,3,0,1".
-/// Throws base::UsageError with a sentence that begins with the value. Does not accept the value
-/// `auto`.
+/// Throws base::UsageError with a sentence that begins with the value, also for `auto`.
 [[nodiscard]] std::vector<GpuName> parse_gpu_bind(std::string_view text);
 
 /// Returns the workload of this name. If there is none, throws base::UsageError "PLACE: ..." with

@@ -25,12 +25,10 @@ double median_of_sorted(std::span<const double> sorted) {
 /// Returns the number of samples outside the interval at each end: the largest d such that the (d +
 /// 1)th smallest and the (d + 1)th largest of n samples enclose the median with at least this
 /// confidence. They enclose it with probability 1 - 2 P(Binomial(n, 1/2) <= d), for any
-/// distribution of the samples. Absent if even the interval from the smallest to the largest sample
-/// has less confidence.
+/// distribution of the samples. Absent if even all samples have less confidence.
 std::optional<std::size_t> outside_interval(std::size_t n, double confidence) {
   const auto count = static_cast<double>(n);
-  // Below n / 2 - 6 sqrt(n), which is 12 standard deviations from the mean, the binomial tail is
-  // under 1e-30.
+  // Below n / 2 - 6 sqrt(n), 12 standard deviations from the mean, the tail is under 1e-30.
   const double start = std::max(0.0, std::floor(count / 2 - 6 * std::sqrt(count)));
   auto k = static_cast<std::size_t>(start);
   double probability = std::exp(std::lgamma(count + 1) - std::lgamma(start + 1) -
@@ -69,7 +67,6 @@ constexpr std::size_t nodes = 129;  // number of points of Simpson's rule, which
 
 double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
 
-/// Returns the weights of Simpson's rule over [-bound, bound].
 std::array<double, nodes> simpson(double bound) {
   const double step = 2 * bound / (nodes - 1);
   std::array<double, nodes> weights{};
@@ -88,10 +85,8 @@ double stays_within(double bound, int looks, double correlation) {
     return bound * (2 * static_cast<double>(i) / (nodes - 1) - 1);
   };
   const double spread = std::sqrt(1 - correlation * correlation);
-  std::vector<double> passage(nodes * nodes);  // [to][from]: transition density times the weight of
-                                               // `from`
-  std::array<double, nodes> inside{};          // density of the chains that were within the bound
-                                               // at every look
+  std::vector<double> passage(nodes * nodes);  // [to][from]: transition density * weight of `from`
+  std::array<double, nodes> inside{};  // density of the chains within the bound at every look
   for (std::size_t to = 0; to < nodes; ++to) {
     inside[to] = density(at(to));
     for (std::size_t from = 0; from < nodes; ++from) {
@@ -111,19 +106,6 @@ double stays_within(double bound, int looks, double correlation) {
   double probability = 0;
   for (std::size_t i = 0; i < nodes; ++i) probability += weights[i] * inside[i];
   return probability;
-}
-
-constexpr std::size_t least_for_interval = 3;
-
-void add_interval(std::span<const double> medians, Estimate& estimate) {
-  const auto n = static_cast<double>(medians.size());
-  double mean = 0;
-  for (const double median : medians) mean += std::log(median) / n;
-  double squares = 0;
-  for (const double median : medians) squares += std::pow(std::log(median) - mean, 2);
-  const double half = student_t(medians.size() - 1) * std::sqrt(squares / (n - 1) / n);
-  estimate.lower = std::exp(mean - half);
-  estimate.upper = std::exp(mean + half);
 }
 
 }  // namespace
@@ -192,8 +174,7 @@ std::optional<Estimate> estimate(std::span<const double> samples, double confide
   std::ranges::sort(sorted);
   const auto outside = outside_interval(sorted.size(), confidence);
   if (!outside) return result;
-  // The median and the interval must describe the same quantity, which is the block means if there
-  // are blocks.
+  // The median and the interval must be of the same quantity: of the block means if there are any.
   result.median = median_of_sorted(sorted);
   result.lower = sorted[*outside];
   result.upper = sorted[sorted.size() - 1 - *outside];
@@ -232,7 +213,15 @@ std::optional<Estimate> over_launches(std::span<const double> medians) {
                     .minimum = std::ranges::min(medians),
                     .maximum = std::ranges::max(medians),
                     .samples = medians.size()};
-  if (medians.size() >= least_for_interval) add_interval(medians, estimate);
+  constexpr std::size_t least_for_interval = 3;
+  if (medians.size() < least_for_interval) return estimate;
+  const auto n = static_cast<double>(medians.size());
+  double mean = 0, squares = 0;
+  for (const double median : medians) mean += std::log(median) / n;
+  for (const double median : medians) squares += std::pow(std::log(median) - mean, 2);
+  const double half = student_t(medians.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  estimate.lower = std::exp(mean - half);
+  estimate.upper = std::exp(mean + half);
   return estimate;
 }
 

@@ -7,8 +7,7 @@
 #include <span>
 #include <vector>
 
-/// Computes medians and their intervals with pure functions; a value that is undefined is absent,
-/// never 0.
+/// Computes medians and their intervals by pure functions; an undefined value is absent, never 0.
 namespace isoscale::statistics {
 
 /// The confidence of an interval that is computed once; nominal_confidence() is for intervals that
@@ -17,8 +16,7 @@ inline constexpr double plain_confidence = 0.95;
 
 struct Estimate {
   double median = 0;
-  std::optional<double> lower{}, upper{};  ///< interval; absent if there are too few samples or
-                                           ///< blocks
+  std::optional<double> lower{}, upper{};  ///< interval; absent for too few samples or blocks
   double minimum = 0, maximum = 0;
   std::size_t samples = 0;
   std::size_t block = 1;  ///< samples per block if they correlate, else 1
@@ -26,13 +24,11 @@ struct Estimate {
 
 [[nodiscard]] bool all_finite(std::span<const double> samples);
 [[nodiscard]] std::optional<double> median(std::span<const double> samples);
-/// Returns the lag-1 autocorrelation; absent below 8 samples, without variance, and if a sample is
-/// NaN or infinite.
+/// Returns the lag-1 autocorrelation; absent below 8 samples, without variance, or if not finite.
 [[nodiscard]] std::optional<double> autocorrelation(std::span<const double> samples);
 /// Returns a number of samples per block at which the means of blocks show no correlation, or at
-/// which fewer than 8 blocks are left, too few to show one. Returns 1 if the samples themselves
-/// show none: their lag-1 autocorrelation is not known, or not above the 95% bound for independent
-/// samples.
+/// which fewer than 8 blocks are left, too few to show one. Returns 1 if the samples show none:
+/// their lag-1 autocorrelation is not known, or not above the 95% bound for independent ones.
 [[nodiscard]] std::size_t block_length(std::span<const double> samples);
 /// Returns the means of consecutive blocks of `length` samples; the rest at the end is left out.
 [[nodiscard]] std::vector<double> block_means(std::span<const double> samples, std::size_t length);
@@ -40,12 +36,10 @@ struct Estimate {
 /// 1/2). The interval needs n >= 6, and more samples if `confidence` (0 < confidence < 1) is above
 /// 1 - 2^-5. If samples correlate, they are first averaged in blocks of block_length samples, and
 /// median and interval are those of the block means; if there are too few blocks, there is no
-/// interval and the median is that of all samples. Absent if there are no samples, or if one is NaN
-/// or infinite.
+/// interval and the median is that of all samples. Absent without samples, or if one is not finite.
 [[nodiscard]] std::optional<Estimate> estimate(std::span<const double> samples,
                                                double confidence = plain_confidence);
-/// Returns (upper - lower) / 2 / median of an estimate; absent without an interval, and if the
-/// median is not above 0.
+/// Returns (upper - lower) / 2 / median of an estimate; absent without an interval or a median > 0.
 [[nodiscard]] std::optional<double> relative_half_width(const Estimate& estimate);
 /// Returns relative_half_width of estimate(samples, confidence); absent if one of them is.
 [[nodiscard]] std::optional<double> relative_half_width(std::span<const double> samples,
@@ -58,8 +52,7 @@ struct Estimate {
 /// standardised statistics of the median at the looks are then a stationary Gaussian chain, whose
 /// neighbours correlate by sqrt(1 / growth). Its probability to stay within the boundary is
 /// integrated look by look (Armitage, McPherson, Rowe: J. R. Stat. Soc. A 132, 1969). Returns 0.95
-/// for one look, and for a `growth` below 1.02, because looks at nearly the same samples count as
-/// one look.
+/// for one look, and for a `growth` below 1.02, because such looks count as one.
 [[nodiscard]] double nominal_confidence(int planned, double growth);
 
 /// Returns the median over launches (runs of mpirun) of their median times; `samples` is the number

@@ -33,8 +33,7 @@ double weighted_median(std::vector<Weighted> values) {
 }
 
 /// Returns the largest k for which Wilcoxon's signed-rank statistic of n samples is at most k - 1
-/// with a probability of at most 2.5%; 0 if there is none. Above 50 samples, k comes from the
-/// normal approximation.
+/// with a probability of at most 2.5%; 0 if there is none. Above 50 samples it is approximate.
 std::size_t signed_rank_bound(std::size_t n) {
   constexpr std::size_t exact_up_to = 50;
   const std::size_t most = n * (n + 1) / 2;
@@ -44,8 +43,7 @@ std::size_t signed_rank_bound(std::size_t n) {
     return static_cast<std::size_t>(
         std::max(0.0, std::floor(count * (count + 1) / 4 - 1.96 * deviation)));
   }
-  // ways[v] is the number of subsets of 1 ... n with the sum v; all subsets have the same
-  // probability.
+  // ways[v] is the number of subsets of 1 ... n with the sum v, all of which are equally probable.
   std::vector<double> ways(most + 1, 0.0);
   ways[0] = 1;
   for (std::size_t rank = 1; rank <= n; ++rank) {

@@ -11,8 +11,7 @@
 /// Samples are assumed to be independent.
 namespace isoscale::statistics {
 
-/// A value with its 95% interval; the bounds are absent if there are too few samples for an
-/// interval.
+/// A value with its 95% interval; the bounds are absent if there are too few samples for one.
 struct Located {
   double value = 0;
   std::optional<double> lower{}, upper{};
@@ -33,8 +32,7 @@ struct Located {
 /// Returns the Hodges-Lehmann estimate, which is the median of the means of all pairs of samples (a
 /// sample with itself included), with the 95% interval that inverts Wilcoxon's signed-rank test.
 /// The interval is exact up to 50 samples, and absent if there are fewer than 6. The estimate is
-/// nearly as precise as the mean on normal noise. It is absent if there are no samples, or if one
-/// is not finite.
+/// nearly as precise as the mean on normal noise. Absent without samples, or if one is not finite.
 [[nodiscard]] std::optional<Located> centre(std::span<const double> samples);
 
 struct Point2 {
@@ -45,9 +43,8 @@ struct Line {
 };
 /// Fits a line through points by Theil-Sen. The slope is the median of the slopes of all pairs of
 /// points. Each pair is weighted by its distance in x divided by its larger y. If noise is
-/// proportional to y, pairs with a large weight are those whose slope it disturbs least. The
-/// intercept is the median of y - slope x, weighted by 1/y. All y must be > 0. Absent below 2
-/// different x.
+/// proportional to y, it disturbs pairs with a large weight least. The intercept is the median of
+/// y - slope x, weighted by 1/y. All y must be > 0. Absent below 2 different x.
 [[nodiscard]] std::optional<Line> robust_line(std::span<const Point2> points);
 
 /// A line by least squares, with the sums from which the error of its slope is computed.
@@ -58,8 +55,7 @@ struct WeightedLine : Line {
 struct WeightedPoint {
   double x = 0, y = 0, weight = 1;
 };
-/// Fits a line by weighted least squares; its slope is 0 if all x are equal. At least one weight
-/// must be above 0.
+/// Fits a line by weighted least squares; its slope is 0 if all x are equal. A weight must be > 0.
 [[nodiscard]] WeightedLine weighted_line(std::span<const WeightedPoint> points);
 
 /// Returns the non-decreasing values that are closest to `values` (least squares), by the

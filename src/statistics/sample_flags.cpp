@@ -18,8 +18,7 @@
 namespace isoscale::statistics {
 namespace {
 
-/// Returns the rank of each sample in ascending order, counted from 1; equal samples share the mean
-/// of their ranks.
+/// Returns the rank of each sample by size, from 1; equal samples share the mean of their ranks.
 std::vector<double> mid_ranks(std::span<const double> samples) {
   std::vector<std::size_t> order(samples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -45,13 +45,11 @@ struct Trend {
 
 /// Returns Hartigan's dip: the distance between the samples' distribution and the closest one with
 /// a single mode (J. A. Hartigan, P. M. Hartigan: Ann. Statist. 13, 1985), between 1 / 2n and 1/4.
-/// Absent below 4 samples and for values that are not finite; the dip is 0 if all samples are
-/// equal.
+/// Absent below 4 samples and for values that are not finite; 0 if all samples are equal.
 [[nodiscard]] std::optional<double> dip(std::span<const double> samples);
 
 /// Returns 1.4826 times the median absolute deviation, which is the standard deviation for normal
-/// samples (Hampel: J. Am. Stat. Assoc. 69, 1974); 0 if there are no samples, or if one is not
-/// finite.
+/// samples (Hampel: J. Am. Stat. Assoc. 69, 1974); 0 without samples, or if one is not finite.
 [[nodiscard]] double scaled_deviation(std::span<const double> samples);
 
 /// The division of samples into two groups with the least sum of absolute deviations from their own
@@ -61,12 +59,10 @@ struct TwoGroups {
   double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations of the two groups
   double share_high = 0;                   ///< share of the samples that are in the higher group
   /// Ashman's D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) (Ashman, Bird, Zepf: Astron. J. 108, 1994)
-  /// of medians and spreads. It is infinite if both spreads are 0, as for samples with only two
-  /// different values.
+  /// of medians and spreads. It is infinite if both spreads are 0.
   double separation = 0;
 };
-/// Returns the two groups; absent below 4 samples, for values that are not finite, and if all
-/// samples are equal.
+/// Returns the two groups; absent below 4 samples, for values not finite, and if all are equal.
 [[nodiscard]] std::optional<TwoGroups> two_groups(std::span<const double> samples);
 
 /// Samples further from the median than 5 scaled median absolute deviations. If the samples are
@@ -79,8 +75,7 @@ struct Outliers {
 
 struct SampleFlags {
   std::optional<Trend> trend;          ///< the trend found, even if it is too small for a flag
-  std::optional<Trend> drift;          ///< the trend, if its probability is below 0.5% and its
-                                       ///< change above 1%
+  std::optional<Trend> drift;          ///< the trend, if p < 0.5% and its change is above 1%
   std::optional<TwoGroups> bimodal;    ///< the two groups, if the samples are bimodal
   std::optional<Outliers> outliers;    ///< absent where there are none
   std::vector<std::string> sentences;  ///< one for each flag, for people

@@ -37,14 +37,12 @@ struct Mean {
   double freedom = 1;   ///< degrees of freedom of the variance
 };
 
-/// Returns the mean of independent samples; absent if there are fewer than 2 or if one is not
-/// finite.
+/// Returns the mean of independent samples; absent below 2 samples or if one is not finite.
 [[nodiscard]] std::optional<Mean> mean_of(std::span<const double> samples);
 
 /// Returns `to` minus `from`, two independent means with variances v1, v2 and degrees of freedom
 /// f1, f2. The difference has (v1 + v2)^2 / (v1^2 / f1 + v2^2 / f2) degrees of freedom, as Welch
-/// and F. E. Satterthwaite (Biometrics Bulletin 2, 1946) give them, or f1 + f2 if both variances
-/// are 0.
+/// and F. E. Satterthwaite (Biometrics Bulletin 2, 1946) give them, or f1 + f2 if v1 = v2 = 0.
 [[nodiscard]] Mean difference(const Mean& from, const Mean& to);
 
 /// Returns exp(mean), with its variance from the slope of exp at the mean (delta method).
@@ -57,11 +55,9 @@ inline constexpr double beyond_one_end = 0.025;
 /// Returns the mean with its 95% t-interval.
 [[nodiscard]] Located located(const Mean& mean);
 
-/// Returns the one-sided probability of a value as low as this one, or lower, if the true value is
-/// `bound`.
+/// Returns the one-sided probability of a value this low or lower if the true value is `bound`.
 [[nodiscard]] double p_below(const Mean& mean, double bound);
-/// Returns the one-sided probability of a value as high as this one, or higher, if the true value
-/// is `bound`.
+/// Returns the one-sided probability of a value this high or higher if the true value is `bound`.
 [[nodiscard]] double p_above(const Mean& mean, double bound);
 
 /// Adjusts each probability for the number of tests (S. Holm, Scand. J. Statist. 6, 1979): if all

@@ -80,8 +80,7 @@ TEST(CalibrationCurve, NeverFallsAndGoesOnBeyondItsSizes) {
   EXPECT_NEAR(*calibration::predict(curve, 4 * gib), 10e-6 + 4 * gib / 100e9, 1e-5);
 }
 
-/// Fits the curve without each interior size in turn: how often the size lies in the interval that
-/// is stated for it.
+/// Fits the curve without each interior size in turn: how often it lies in its stated interval.
 int held_out_within(const std::vector<results::CurveSample>& sizes) {
   int within = 0;
   for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {

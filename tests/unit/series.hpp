@@ -9,8 +9,7 @@
 #include <random>
 #include <vector>
 
-/// Seeded series for the tests of statistics; written out so that every standard library draws the
-/// same.
+/// Seeded series for the tests of statistics, the same with every standard library.
 namespace isoscale::samples {
 
 class Draw {

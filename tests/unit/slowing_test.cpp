@@ -91,8 +91,7 @@ program::Exchange message(mesh::Axis axis, Direction direction, int offset) {
   return {.transfers = {{.direction = direction, .axis = axis, .offset = offset}}};
 }
 
-/// The tests show what OpSlower makes of one op on rank 0 of four, with a slow link to rank 1 (its
-/// tp neighbour).
+/// The tests show what OpSlower makes of an op on rank 0, with a slow link to its tp neighbour 1.
 class SlowedOps : public testing::Test {
  protected:
   /// Absent: the op plays as it is.
@@ -177,8 +176,7 @@ TEST(DelayedGemm, WritesZerosIntoDAndNothingBesideUnlessItWouldAdd) {
   EXPECT_EQ(delayed_product(1, true), std::vector<float>(40, 7));
 }
 
-/// D after the section of one GEMM of ones, 2 x 2 x 2, was prepared with these faults and played;
-/// 7 before.
+/// D, 7 before, after a section of one GEMM of ones, 2 x 2 x 2, was played with these faults.
 std::vector<float> product_with(const program::Faults& faults) {
   executor::Sketch sketch;
   const auto matrix = [&] {

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Steps without their communication: of steps written by hand, and of every workload that has
-// steps.
+// Steps without their communication: written by hand, and of every workload that has steps.
 
 #include "made_programs.hpp"
 #include "program/added_sections.hpp"
