@@ -11,10 +11,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <new>
 #include <sstream>
-#include <string_view>
 
 #include "tests/fault/failing_calls.hpp"
+#include "tests/fault/interposed.hpp"
 
 namespace isoscale::fault {
 namespace {
@@ -73,5 +74,30 @@ class Preloaded {
 
 const Preloaded preloaded;
 
+// Memory can run out: every operator new of the process is defined here. Libraries in C use none.
+
+/// The flag keeps the allocations of the counting itself from being counted.
+thread_local bool is_counting = false;
+
+void* memory(std::size_t bytes) {
+  bool fails = false;
+  if (!is_counting) {
+    is_counting = true;
+    static Entry& entry = entry_of("operator_new", Caller::product);
+    fails = failing_now(entry).has_value();
+    is_counting = false;
+  }
+  void* const found = fails ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  if (found == nullptr) throw std::bad_alloc{};
+  return found;
+}
+
 }  // namespace
 }  // namespace isoscale::fault
+
+void* operator new(std::size_t bytes) { return isoscale::fault::memory(bytes); }
+void* operator new[](std::size_t bytes) { return isoscale::fault::memory(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
