@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <fstream>
 #include <memory>
 #include <utility>
@@ -49,6 +48,7 @@ void silence() {
 }
 
 PropertyId file_access() {
+  silence();
   PropertyId access{check(H5Pcreate(H5P_FILE_ACCESS))};
   // With these arguments HDF5 does not lock files, and does not fail on file systems without locks.
   check(H5Pset_file_locking(access.get(), false, true));
@@ -110,8 +110,7 @@ bool is_scalar(const AttributeId& attribute) {
          H5Sget_simple_extent_npoints(space.get()) == 1;
 }
 
-/// Opens a scalar attribute. Throws Hdf5Error if it is missing, is not scalar, or has a type of
-/// another HDF5 class than `wanted`.
+/// Opens a scalar attribute. Throws Hdf5Error if it is missing, or has another HDF5 class or shape.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
   // H5Aexists is called only after a failure: calling it first would look up each attribute twice,
   // and a file has about a thousand.
@@ -212,7 +211,6 @@ void Group::remove(const std::string& name) {
 }
 
 File File::create(const std::filesystem::path& path) {
-  silence();
   const PropertyId access = file_access();
   const PropertyId create{check(H5Pcreate(H5P_FILE_CREATE))};
   keep_in_header(create);
@@ -221,13 +219,11 @@ File File::create(const std::filesystem::path& path) {
 }
 
 File File::open_to_change(const std::filesystem::path& path) {
-  silence();
   const PropertyId access = file_access();
   return File{FileId{check(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()))}};
 }
 
 File File::open_to_read(const std::filesystem::path& path) {
-  silence();
   const PropertyId access = file_access();
   // Each dataset is read once and as a whole, so HDF5's sieve buffer for partial reads (64 KiB per
   // dataset) would be useless.

@@ -95,8 +95,8 @@ class Group {
   [[nodiscard]] std::vector<std::string> names() const;  ///< names of its members, ascending
   void remove(const std::string& name);
 
-  // The following functions access attributes. Setting one replaces its old value. Text is UTF-8 of
-  // variable length, so that h5py returns a str; bytes that are not UTF-8 are replaced by U+FFFD.
+  // These functions access attributes. Setting one replaces its old value. Text is UTF-8 of
+  // variable length, which h5py returns as a str; bytes that are not UTF-8 are replaced by U+FFFD.
   [[nodiscard]] bool has_attribute(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> attribute_names() const;
   void set(const std::string& name, std::string_view text);
@@ -116,9 +116,8 @@ class Group {
   }
 
   /// Writes a dataset of numbers or texts in row-major order; without dimensions it is a single
-  /// value. Datasets of 64 KiB or more are chunked; they are compressed and have checksums if this
-  /// HDF5 can do so. Text has a fixed length in the file. If `names` is given, it holds the
-  /// meanings of the numbers 0, 1, ..., and becomes the dataset's attribute `values`.
+  /// value. Datasets of 64 KiB or more are chunked, and are compressed and have checksums if this
+  /// HDF5 can do so. `names`, the meanings of the numbers 0, 1, ..., become the attribute `values`.
   template <Number T>
   void write(const std::string& name, Dimensions dimensions, std::span<const T> values,
              const About& about, std::span<const std::string> names = {}) {
@@ -127,8 +126,8 @@ class Group {
   void write(const std::string& name, Dimensions dimensions, std::span<const std::string> texts,
              const About& about);
 
-  // The following functions read datasets. They allocate no more memory than the file's size can
-  // justify, and convert only between widths of the same kind of number.
+  // Reading of datasets allocates no more memory than the file's size can justify, and converts
+  // only between widths of the same kind of number.
   template <class T>
   [[nodiscard]] std::vector<T> read(const std::string& name) const {
     std::vector<T> values;
@@ -146,8 +145,7 @@ class Group {
   [[nodiscard]] std::string read_text(const std::string& name) const {
     return read_texts(name, 0).front();
   }
-  /// Returns the dataset's attribute `values`: the meanings of the numbers 0, 1, ... in the
-  /// dataset.
+  /// Returns the dataset's attribute `values`: the meanings of the numbers 0, 1, ... in it.
   [[nodiscard]] std::vector<std::string> names_of_codes(const std::string& name) const;
 
  private:
@@ -165,26 +163,22 @@ class Group {
 };
 
 /// An open HDF5 file. File locking is off: file systems of clusters often lack it, and no file is
-/// ever changed under its final name. Opening or creating a file also turns off HDF5's own
-/// messages.
+/// ever changed under its final name. HDF5's own messages are off, too.
 class File {
  public:
-  /// Creates a file, or replaces the one at `path`. The file has room for the digest
-  /// (integrity.hpp) before its HDF5 data.
+  /// Creates a file, or replaces one, with room for the digest (integrity.hpp) before its data.
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
-  /// True if the signature of HDF5 is at the beginning of the file or after 512 bytes, the size of
-  /// a digest block (integrity.hpp). Also true if the file begins like a digest block, since it may
-  /// have been cut off there; of a shorter file, the first 8 bytes are enough.
+  /// True if the file begins with the signature of HDF5, has it after a digest block
+  /// (integrity.hpp), or begins like such a block, within which it may have been cut off.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;
   /// Returns the number of bytes of the file up to the end of its HDF5 data.
   [[nodiscard]] std::uint64_t end_of_data() const;
   /// Calls `change` with the root group, then writes everything and closes the file. Throws
-  /// Hdf5Error on a failure, for which the destructor could only warn. No group may outlive
-  /// `change`.
+  /// Hdf5Error on a failure, of which the destructor could only warn. No group may outlive it.
   template <class Change>
   void change_and_close(Change&& change) {
     {

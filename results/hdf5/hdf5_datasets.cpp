@@ -16,9 +16,8 @@ constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datase
 
 constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< bytes; the default of HDF5's chunk cache
 
-/// Returns the properties with which a dataset is created. Datasets of `chunked_from` bytes or more
-/// have chunks of at most 1 MiB, of whole rows if these fit. They have compression and checksums if
-/// this HDF5 has them.
+/// Returns the properties with which a dataset is created (see Group::write). Chunks have at most
+/// 1 MiB, of whole rows if these fit.
 PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
   PropertyId create{check(H5Pcreate(H5P_DATASET_CREATE))};
   hsize_t bytes = element_size;
@@ -56,8 +55,7 @@ void write_about(hid_t dataset, const About& about) {
   write_attribute(dataset, "description", scalar, std::array{std::string{about.description}});
 }
 
-/// Closes a dataset, which writes the data that HDF5 still has in memory. Throws if this fails,
-/// since the file would otherwise silently lack the data.
+/// Closes a dataset, which writes the data that HDF5 still has in memory, so a failure must throw.
 void close(DatasetId dataset) { check(H5Dclose(dataset.release())); }
 
 /// Writes a dataset; without dimensions it holds a single value.
@@ -100,8 +98,7 @@ hsize_t file_size(hid_t object) {
   return bytes;
 }
 
-/// Throws Hdf5Error unless the bytes that the file stores for the dataset can hold all its
-/// elements.
+/// Throws Hdf5Error unless what the file stores for the dataset can hold all its elements.
 void check_size(const OpenDataset& dataset, const std::string& name, hsize_t element_size) {
   if (dataset.elements == 0) return;  // nothing will be read
   const PropertyId create{check(H5Dget_create_plist(dataset.id.get()))};

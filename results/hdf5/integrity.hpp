@@ -13,18 +13,15 @@
 
 namespace isoscale::results {
 
-// A run file begins with a block of text before the HDF5 data, with the length and the digest of
-// everything after it. HDF5 calls this a user block and skips it.
-//
-// The digest detects damage and changes by other programs. It is not a signature: a program that
-// forges files can compute it too.
+// A run file begins with a block of text before the HDF5 data (HDF5's user block), with the length
+// and the digest of everything after it. The digest detects damage and changes by other programs.
+// It is not a signature: a program that forges files can compute it too.
 
 inline constexpr std::size_t digest_block_bytes = 512;  ///< the smallest user block of HDF5
 /// The first line of the digest block; the others are `digest blake2b-256 HEX` and `bytes NUMBER`.
 inline constexpr std::string_view digest_mark = "isoscale file, digest version 1\n";
 
-/// Returns `size` bytes of text: the mark, the digest of some content and the content's length,
-/// padded with blanks.
+/// Returns `size` bytes of text: the mark, a digest and the length of its content, and blanks.
 [[nodiscard]] std::string digest_text(std::string_view mark, base::Blake2b& digest,
                                       std::uint64_t length, std::size_t size);
 
@@ -43,8 +40,8 @@ enum class DigestState : std::uint8_t {
 /// opened.
 [[nodiscard]] DigestState digest_state(const std::filesystem::path& path);
 
-/// Computes the block with the digest and writes it to a file that has room for it, in place of any
-/// earlier block. Throws base::Error if the file cannot be read or written.
+/// Writes the block with the digest to a file that has room for it, in place of any earlier block.
+/// Throws base::Error if the file cannot be read or written.
 void put_digest(const Descriptor& file);
 
 }  // namespace isoscale::results

@@ -47,10 +47,10 @@ class TemporaryFile {
   void reserve(std::uint64_t more);
   /// Gives the file its final name. The content is on disk before the name is, so that at any time,
   /// even if the machine stops, the name refers to the complete old or new content. A file that
-  /// replaces another takes over its permissions. The returned descriptor stays valid even if the
-  /// name is later removed or reused, and holds the file's lock. Throws base::Error, with the old
-  /// content in place, if any step fails or if a file has the name and `how` is only_new. It only
-  /// warns if the new content is on disk but the name may not be.
+  /// replaces another takes over its permissions. The returned descriptor holds the file's lock,
+  /// and stays valid if the name is removed or reused. Throws base::Error, with the old content in
+  /// place, if any step fails or if a file has the name and `how` is only_new. It only warns if the
+  /// new content is on disk but the name may not be.
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
  private:
@@ -86,11 +86,10 @@ struct FileIdentity {
 /// True if the file's owner has not made it read-only; the superuser could write it nevertheless.
 [[nodiscard]] bool owner_may_write(const Descriptor& file);
 
-/// Takes the advisory lock of an open file. It is held until the descriptor is closed, at the
-/// latest until the process ends for any reason. A writer holds this lock on the file that it
-/// published last. Returns false if another process, or another descriptor of this one, holds the
-/// lock. Returns true if the lock was taken, or if the file system has no locks. HDF5's own locks
-/// are independent of this one.
+/// Takes the advisory lock of an open file, which a writer holds on the file that it published
+/// last. It is held until the descriptor is closed, or the process ends for any reason. Returns
+/// false if another process, or another descriptor of this one, holds the lock, and true if the
+/// lock was taken or if the file system has none. HDF5's own locks are independent of this one.
 [[nodiscard]] bool lock(const Descriptor& file);
 
 /// Opens and locks the file with this name, so that no other process replaces it. Returns an empty
@@ -101,26 +100,23 @@ struct FileIdentity {
 /// Removes temporary files that killed processes of this machine left in `directory`.
 void sweep_temporary_files(const std::filesystem::path& directory);
 
-/// Checks before a run whether a run file can be written at `path`. The directory must exist, and
-/// it must be possible to create files there (one is created and removed). Without
-/// IfExists::overwrite, there must be no file at `path` and none with the name of one of its parts;
-/// with it, a file at `path` must be a regular file that this user may replace. The name must be
-/// short enough for the longer names of parts. Removes temporary files that killed runs of this
-/// machine left there. Throws base::UsageError if a condition does not hold; its message ends with
-/// `advice`.
+/// Checks before a run that a run file can be written at `path`: the directory exists, and files
+/// can be created there (one is created and removed); without IfExists::overwrite, there is no file
+/// at `path` and none with the name of one of its parts; with it, a file at `path` is a regular one
+/// that this user may replace; the name is short enough for the longer names of parts. Removes
+/// temporary files that killed runs of this machine left there. Throws base::UsageError, which ends
+/// with `advice`, if a condition does not hold.
 void check_output(const std::filesystem::path& path, settings::IfExists if_exists,
                   std::string_view advice = "name another file with --output");
 
-/// Returns the path of the part file of the point number `index`, in the folder of the run file:
-/// "run.part0003.h5" for "run.h5". If that name is taken, the writer uses another (new_part_path()
-/// in writer.cpp).
+/// Returns the path of the part file of the point number `index`: "run.part0003.h5" beside
+/// "run.h5". If that name is taken, the writer uses another (new_part_path() in writer.cpp).
 [[nodiscard]] std::filesystem::path part_path(const std::filesystem::path& run_file, int index);
 /// Returns the files that are named like parts of the run file, even if another run wrote them, in
 /// ascending order.
 [[nodiscard]] std::vector<std::filesystem::path> existing_parts(
     const std::filesystem::path& run_file);
-/// Returns the absolute path at which a run file is really written: if `path` is a link, the path
-/// of its target.
+/// Returns the absolute path at which a run file is really written; links are followed.
 [[nodiscard]] std::filesystem::path resolved_output(const std::filesystem::path& path);
 
 }  // namespace isoscale::results

@@ -83,8 +83,8 @@ void put_end(hdf5::Group& root, const RunData& run) {
   root.set("ended", run.ended);
 }
 
-void put_point(hdf5::Group& points, const PointData& point) {
-  hdf5::Group group = points.create_group(point_group_name(point.index));
+void put_point(const hdf5::Group& root, const PointData& point) {
+  hdf5::Group group = root.open_group("points").create_group(point_group_name(point.index));
   put_record(group, point, static_cast<std::size_t>(point.ranks));
 }
 

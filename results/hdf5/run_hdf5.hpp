@@ -11,8 +11,8 @@
 namespace isoscale::results {
 
 // Reads and writes a run's header, points and end in the groups of an open HDF5 file. Functions
-// named get_... throw base::Error for values that are missing or invalid. `minor` is the minor
-// schema version of the file: fields of later versions are not read.
+// named get_... throw base::Error for values that are missing or invalid; `minor` is the minor
+// schema version of the file.
 
 /// Returns an upper limit on the bytes of a point in a file, with a generous estimate for HDF5's
 /// own data.
@@ -21,13 +21,13 @@ namespace isoscale::results {
 
 /// Writes the two attributes that identify the file: its format and its schema version.
 void put_marks(hdf5::Group& root, std::string_view format);
-/// Writes the run without its points and without the attributes that put_marks() writes. The group
-/// for its points is made, but empty.
+/// Writes the run without its points, whose group is made, and without what put_marks() writes.
 void put_header(hdf5::Group& root, const RunData& run);
 /// Writes the fields that may change until a run ends: its warnings and calibration (run_end in
 /// layout.hpp), its status and its end time.
 void put_end(hdf5::Group& root, const RunData& run);
-void put_point(hdf5::Group& points, const PointData& point);
+/// Writes a point to the group for points of a file's root.
+void put_point(const hdf5::Group& root, const PointData& point);
 
 [[nodiscard]] RunData get_header(const hdf5::Group& root, int minor);  ///< without the points
 [[nodiscard]] PointData get_point(const hdf5::Group& group, int minor);

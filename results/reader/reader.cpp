@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
-#include <functional>
 #include <new>
 #include <sstream>
 #include <system_error>
@@ -36,28 +35,35 @@ namespace fs = std::filesystem;
 
 // The functions of this first part read files in the calling process.
 
+constexpr std::size_t longest_refusal = 1000;  ///< characters; a text from a file may be very long
+
 /// Throws base::UsageError with one sentence: the file, what is wrong with it and what to do.
-[[noreturn]] void refuse(const fs::path& path, std::string_view problem) {
-  constexpr std::size_t longest = 1000;  // characters; a text from a file may be very long
-  throw base::UsageError(base::printable(fmt::format("{}: {}", path.string(), problem), longest));
+template <class... Values>
+[[noreturn]] void refuse(const fs::path& path, fmt::format_string<Values...> problem,
+                         Values&&... values) {  // NOLINT
+  throw base::UsageError(base::printable(
+      fmt::format("{}: {}", path.string(), fmt::format(problem, std::forward<Values>(values)...)),
+      longest_refusal));
 }
 
-/// Throws base::UsageError unless the path is a readable file with the signature of HDF5. This is
-/// checked before HDF5 reads the file.
+constexpr std::string_view copy_again = "copy it again from where it was written";
+
+/// Throws base::UsageError unless the path is a readable file with the signature of HDF5.
 void check_kind(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
-    refuse(path, error && error != std::errc::no_such_file_or_directory
-                     ? fmt::format("cannot be read ({}); check the path", error.message())
-                     : "there is no such file; check the path");
+    if (error && error != std::errc::no_such_file_or_directory) {
+      refuse(path, "cannot be read ({}); check the path", error.message());
+    }
+    refuse(path, "there is no such file; check the path");
   }
   if (!fs::is_regular_file(status)) {
     refuse(path, "is not a file; give the .h5 file that isoscale run wrote");
   }
   if (!std::ifstream{path, std::ios::binary}) {
-    refuse(path, fmt::format("cannot be opened ({}); check its permissions",
-                             std::generic_category().message(errno)));
+    refuse(path, "cannot be opened ({}); check its permissions",
+           std::generic_category().message(errno));
   }
   if (!hdf5::File::has_signature(path)) {
     refuse(path, "is not an HDF5 file; give the .h5 file that isoscale run wrote");
@@ -74,27 +80,21 @@ struct DigestNotRight {};
 /// another major version, or any text that is not MAJOR.MINOR as the writer writes it.
 int check_version(const fs::path& path, const hdf5::Group& root) {
   if (!root.has_attribute("schema_version")) {
-    refuse(path,
-           "has no schema_version, so it cannot be read safely; copy it again from where it "
-           "was written");
+    refuse(path, "has no schema_version, so it cannot be read safely; {}", copy_again);
   }
   const std::string text = root.text("schema_version");
   int major = 0, minor = 0;
   const int parsed = std::sscanf(text.c_str(), "%9d.%9d", &major, &minor);  // NOLINT: then compared
   if (parsed != 2 || minor < 0 || text != fmt::format("{}.{}", major, minor)) {
-    refuse(path, fmt::format("has the meaningless schema_version '{}'; copy it again from where it "
-                             "was written",
-                             text));
+    refuse(path, "has the meaningless schema_version '{}'; {}", text, copy_again);
   }
   if (major == schema_major) return minor;
   const std::string writer = root.has_attribute("isoscale_version")
                                  ? fmt::format(" by Isoscale {}", root.text("isoscale_version"))
                                  : std::string{};
-  refuse(path,
-         fmt::format("was written{} with schema version {}, and this program reads {}.x; use "
-                     "{}",
-                     writer, text, schema_major,
-                     major > schema_major ? "a newer Isoscale" : "the Isoscale that wrote it"));
+  refuse(path, "was written{} with schema version {}, and this program reads {}.x; use {}", writer,
+         text, schema_major,
+         major > schema_major ? "a newer Isoscale" : "the Isoscale that wrote it");
 }
 
 /// Returns the file's minor schema version. Throws base::UsageError for HDF5 files that do not have
@@ -102,9 +102,8 @@ int check_version(const fs::path& path, const hdf5::Group& root) {
 int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view wanted) {
   const std::string format = root.has_attribute("format") ? root.text("format") : "";
   if (format == part_format_name && wanted == format_name) {
-    refuse(path,
-           fmt::format("is only a part of the run {}; give that file instead",
-                       root.has_attribute("part_of") ? root.text("part_of") : "it lies beside"));
+    refuse(path, "is only a part of the run {}; give that file instead",
+           root.has_attribute("part_of") ? root.text("part_of") : "it lies beside");
   }
   if (format != wanted) {
     refuse(path,
@@ -122,8 +121,7 @@ fs::path part_in(const fs::path& folder, const std::string& name) {
   return folder / name;
 }
 
-/// Throws base::Error unless the name of a point's group is its index. The name is used to remove
-/// the point, and to find it in its part file.
+/// Throws base::Error unless the name of a point's group, by which it is found, is its index.
 void check_index(const hdf5::Group& group, const std::string& name) {
   const std::int64_t index = group.get<std::int64_t>("index");
   require(name == fmt::format("{:04}", index), "the index {} contradicts the name", index);
@@ -203,13 +201,12 @@ class RunReader {
     try {
       hdf5::File file = hdf5::File::open_to_read(path);
       if (state == DigestState::wrong && has_broken_summary(path, file.end_of_data())) {
-        refuse(path, "is truncated or damaged at its end; copy it again from where it was written");
+        refuse(path, "is truncated or damaged at its end; {}", copy_again);
       }
       return file;
     } catch (const hdf5::Hdf5Error& error) {
-      refuse(path, fmt::format("is truncated or damaged and cannot be opened ({}); copy it again "
-                               "from where it was written",
-                               error.what()));
+      refuse(path, "is truncated or damaged and cannot be opened ({}); {}", error.what(),
+             copy_again);
     }
   }
 
@@ -246,9 +243,7 @@ RunData read_here(const fs::path& path, Accept accept) {
   } catch (const base::UsageError&) {
     throw;
   } catch (const base::Error& error) {
-    refuse(path, fmt::format("is damaged or incomplete ({}); copy it again from where it was "
-                             "written",
-                             error.what()));
+    refuse(path, "is damaged or incomplete ({}); {}", error.what(), copy_again);
   } catch (const std::bad_alloc&) {
     refuse(path, "does not fit in memory; report it on a machine with more");
   }
@@ -264,32 +259,23 @@ std::optional<std::string> id_here(const fs::path& path, std::string_view format
 }
 
 // The functions of this second part read files without a right digest in a separate process, with
-// limits on memory and time: on damaged files, HDF5 1.10 may crash, loop or use all memory.
-//
-// The separate process writes the run that it has read to a temporary file in the usual format, and
-// this process reads that file. In this process, HDF5 therefore reads only a file that HDF5 has
-// written and whose digest is right, never the original file. A separate exchange format would be
-// as safe, but would have to be changed with every new field.
+// limits on memory and time: on damaged files, HDF5 1.10 may crash, loop or use all memory. The
+// separate process writes the run that it has read to a temporary file in the usual format, and
+// this process reads that file. In this process, HDF5 therefore reads only files that HDF5 has
+// written and whose digest is right.
 
 constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
-
-constexpr std::uint64_t memory_per_byte =
-    /// The limit on memory grows by this many bytes for each byte of the files. Unpacked columns
-    /// and the records that are made from them need it.
-    8;
-
+/// The limit on memory grows by this many bytes for each byte of the files. Unpacked columns and
+/// the records that are made from them need it.
+constexpr std::uint64_t memory_per_byte = 8;
 /// The separate process may use one second of CPU time for each of this many bytes of the files,
 /// and one second more.
 constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-
 constexpr int slowdown = 10;  ///< allows more CPU time for code under a sanitizer
-
 #else
-
 constexpr int slowdown = 1;
-
 #endif
 
 /// The first letter of the separate process's answer. After `refused` the error message follows.
@@ -317,8 +303,7 @@ void write_copy(const TemporaryFile& copy, const RunData& run) {
   hdf5::File::create(copy.path()).change_and_close([&](hdf5::Group& root) {
     put_marks(root, format_name);
     put_header(root, run);
-    hdf5::Group points = root.open_group("points");
-    for (const PointData& point : run.points) put_point(points, point);
+    for (const PointData& point : run.points) put_point(root, point);
   });
   put_digest(copy.descriptor());
 }
@@ -334,26 +319,13 @@ std::string read_and_copy(const fs::path& path, const TemporaryFile& copy) noexc
   } catch (const base::UsageError& error) {
     return refused + std::string{error.what()};
   } catch (const std::exception& error) {
-    return refused + fmt::format("{}: cannot be read ({}); copy it again from where it was written",
-                                 path.string(), error.what());
+    return refused +
+           fmt::format("{}: cannot be read ({}); {}", path.string(), error.what(), copy_again);
   }
 }
 
 [[noreturn]] void refuse_after(const fs::path& path, std::string_view ended) {
-  refuse(path, fmt::format("reading it ended in {}; it may be damaged: copy it again from where it "
-                           "was written",
-                           ended));
-}
-
-/// Calls base::answer_within(). If the process cannot be started, the error names the file `path`.
-base::Answer answer_apart(const fs::path& path, const base::Limits& limits,
-                          const std::function<std::string()>& answer) {
-  try {
-    return base::answer_within(limits, answer);
-  } catch (const base::Error& error) {
-    throw base::Error(fmt::format("{} cannot be read: {}", path.string(), error.what()),
-                      error.where());
-  }
+  refuse(path, "reading it ended in {}; it may be damaged: {}", ended, copy_again);
 }
 
 /// Reads the copy that the separate process has written. `altered` is what it answered after
@@ -378,35 +350,37 @@ fs::path folder_for_copies(const fs::path& path) {
   std::error_code error;
   fs::path folder = fs::temp_directory_path(error);
   if (error) {
-    refuse(path, fmt::format("cannot be read without a folder for temporary files ({}); let TMPDIR "
-                             "name one",
-                             error.message()));
+    refuse(path, "cannot be read without a folder for temporary files ({}); let TMPDIR name one",
+           error.message());
   }
   sweep_temporary_files(folder);
   return folder;
 }
 
-/// Reads a run like read_run, in a separate process. If the process crashes or exceeds its limits
-/// (memory: 1 GiB plus 8 times the size of the files; CPU time: 1 s plus 1 s for each 8 MiB of
-/// them; wall time: 60 s plus 10 times the CPU time), the file is refused like a damaged one.
+/// Reads a run like read_run, in a separate process. If the process crashes or exceeds its limits,
+/// the file is refused like a damaged one.
 RunData read_apart(const fs::path& path) {
   const TemporaryFile copy{folder_for_copies(path)};
   // Only this user may read the copy, since the run may be private; this is set while the file is
   // empty.
   constexpr mode_t own = 0600;
   static_cast<void>(fchmod(copy.descriptor().get(), own));
-  const base::Answer answer =
-      answer_apart(path, limits_for(path), [&] { return read_and_copy(path, copy); });
+  base::Answer answer;
+  try {
+    answer = base::answer_within(limits_for(path), [&] { return read_and_copy(path, copy); });
+  } catch (const base::Error& error) {  // the process cannot be started
+    throw base::Error(fmt::format("{} cannot be read: {}", path.string(), error.what()),
+                      error.where());
+  }
   if (!answer.text || answer.text->empty()) {
     refuse_after(path, answer.text ? "silence" : answer.ended);
   }
   if (answer.text->front() == read_well) {
     return read_copy(path, copy, answer.text->substr(1));
   }
-  constexpr std::size_t longest = 1000;
   // After the mark in its first character, the text is the whole error message. It already names
   // the file, so refuse() is not called, which would name it again.
-  throw base::UsageError(base::printable(answer.text->substr(1), longest));
+  throw base::UsageError(base::printable(answer.text->substr(1), longest_refusal));
 }
 
 /// Returns the attribute `id` of an HDF5 file of this format (layout.hpp), read in a separate

@@ -19,9 +19,9 @@ namespace isoscale::results {
 /// missing are read in a separate process; throws base::Error if it cannot be started.
 [[nodiscard]] RunData read_run(const std::filesystem::path& path);
 
-/// Reads those points of the run `id` that can be read from files with a right digest. The file at
-/// `path` may have been renamed; its parts are in `parts_in`. The function is used when a run file
-/// can no longer be written, to take over its points into another file.
+/// Reads those points of the run `id` that can be read from files with a right digest, to take them
+/// over when a run file can no longer be written. The file at `path` may have been renamed; its
+/// parts are in `parts_in`.
 [[nodiscard]] std::vector<PointData> readable_points(const std::filesystem::path& path,
                                                      const std::string& id,
                                                      const std::filesystem::path& parts_in);

@@ -142,15 +142,13 @@ std::string end_of(std::string_view text) {
   return digest_text(end_mark, digest, text.size(), end_bytes);
 }
 
-/// Reads exactly `length` bytes; absent if the file has fewer bytes there. Throws base::Error if it
-/// cannot be read.
+/// Reads exactly `length` bytes; absent if the file has fewer there.
 std::optional<std::string> bytes_at(const Descriptor& file, std::uint64_t at, std::size_t length) {
   std::string bytes(length, '\0');
   return read_at(file, at, bytes).size() == length ? std::optional{std::move(bytes)} : std::nullopt;
 }
 
-/// Returns the JSON at the end of a file; absent if there is none, if it is longer than 64 MiB, or
-/// if its digest is wrong.
+/// Returns the JSON at the end of a file; absent without one, above 64 MiB, or with a wrong digest.
 std::optional<std::string> stored_text(const Descriptor& file) {
   constexpr std::uint64_t longest = std::uint64_t{64} << 20U;
   const std::uint64_t size = size_of(file);

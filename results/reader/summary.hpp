@@ -12,8 +12,8 @@
 #include "results/records/run_data.hpp"
 
 /// The summary of a run file: the facts that an index of many runs needs, as JSON behind the HDF5
-/// data, with a digest of its own (SCHEMA.md). It can be read without HDF5, on any thread. A
-/// program that changes the file through HDF5 removes the summary.
+/// data, with a digest of its own (SCHEMA.md). It is read without HDF5, on any thread. A program
+/// that changes the file through HDF5 removes it.
 namespace isoscale::results {
 
 /// The measured results of a point that a summary keeps; untraced_times() is in counted_steps.hpp.
@@ -21,8 +21,7 @@ struct PointFigures {
   std::optional<double> step_time{};  ///< seconds, median of untraced_times()
   std::size_t counted = 0;            ///< number of untraced_times()
   std::size_t steps = 0, rows = 0;    ///< numbers of all steps and of all result rows of the point
-  /// The name of the file that holds the point; absent: the run file.
-  std::optional<std::string> part_file{};
+  std::optional<std::string> part_file{};  ///< the file that holds the point; absent: the run file
 };
 
 struct RunSummary {
@@ -47,8 +46,7 @@ void add_point(RunSummary& summary, const PointData& point,
 
 /// Returns the summary of a run file, with its points in ascending order of their indices. Absent
 /// if the file has no summary that this version can use, if the digest of the summary differs, or
-/// if a part file is missing. read_run() then reads the file, or throws with the reason why it
-/// cannot.
+/// if a part file is missing; read_run() then reads the file or says why it cannot.
 [[nodiscard]] std::optional<RunSummary> read_summary(const std::filesystem::path& path);
 
 }  // namespace isoscale::results

@@ -8,8 +8,7 @@
 
 #include "statistics/robust.hpp"
 
-/// Calibration data are fits to one run's measurements of single operations. They are plain data:
-/// the calibration makes them, the writer stores them, and the reader returns them.
+/// Calibration data are fits to one run's measurements of single operations.
 namespace isoscale::results {
 
 /// A fitted value with the bounds of its interval, which are absent if too few sizes were measured.
@@ -27,25 +26,22 @@ struct CurveSample {
 };
 
 /// The time of one call as a function of its size, for one kind of communication among ranks of one
-/// link class: "same node, NVLink" or "other node, ..." for a pair, "one node" or "several nodes"
-/// for a collective.
+/// link class: "same node, NVLink" or "other node, ..." for a pair, "several nodes" for a
+/// collective.
 struct CalibrationCurve {
   std::string op{}, dtype{}, link_class{}, implementation{};
   int members = 0;             ///< number of ranks in a group
   std::optional<int> nodes{};  ///< number of nodes that a group is on; absent: not known
-  /// The time of the smallest messages without the part that grows with their size, in seconds.
-  /// Absent if even the smallest measured size is so large that its bytes dominate the time.
+  /// Seconds of the smallest messages, without the part that grows with their size. Absent if the
+  /// bytes of even the smallest measured size dominate its time.
   std::optional<Fitted> latency{};
   std::optional<Fitted> bandwidth{};  ///< bytes/s; limit of algbw for large sizes
-  /// The relative error of the curve between its sizes: if the curve predicts the time t, the real
-  /// time should lie between t / (1 + error) and t * (1 + error). Absent if there are fewer than 5
-  /// sizes.
+  /// The relative error of the curve between its sizes: if it predicts the time t, the real time
+  /// should lie between t / (1 + error) and t * (1 + error). Absent for fewer than 5 sizes.
   std::optional<double> error{};
-  /// The interpolation between sizes: "log" is a straight line between the logarithms of size and
-  /// time, "linear" one between size and time.
+  /// The interpolation between sizes: "log" (between the logarithms of size and time) or "linear".
   std::string form = "log";
-  /// The labels by which the measured times do not represent the machine ("oversubscribed",
-  /// "shared-gpu", "injected"), joined to one text; "" = none.
+  /// The unsound_labels (point_facts.hpp) of the measured points, joined to one text; "" = none.
   std::string labels{};
   std::vector<CurveSample> samples{};  ///< by ascending size
 
@@ -58,14 +54,13 @@ struct CalibrationGrowth {
   std::string op{}, dtype{}, link_class{}, implementation{};
   std::vector<int> members{};                  ///< ascending
   std::vector<double> latency{}, bandwidth{};  ///< for each entry of `members`; NaN = not known
-  /// The function of the number of ranks n that fits the latencies better, "log2 n" or "n"; "" if
-  /// there are too few latencies to decide.
+  /// The function of the number of ranks n that fits the latencies better, "log2 n" or "n"; "" for
+  /// too few latencies.
   std::string law{};
   /// Seconds: latency = base + slope * log2 n, or base + slope * n if `law` is "n". Both are 0 if
   /// fewer than two latencies are known.
   double base = 0, slope = 0;
-  /// The bandwidth of the largest group divided by that of the smallest; absent if one is not
-  /// known.
+  /// The bandwidth of the largest group / that of the smallest; absent if one is not known.
   std::optional<double> bandwidth_factor{};
 
   bool operator==(const CalibrationGrowth&) const = default;
@@ -89,9 +84,8 @@ struct GemmCeiling {
   std::string dtype{}, cache{};  ///< cache: "cold" or "warm", whichever gave the highest rate
   double rate = 0;               ///< FLOP/s of one rank
   double m = 0, n = 0, k = 0, batch = 1;
-  /// The relative error of rates that are predicted from other shapes: if the prediction is r, the
-  /// real rate should lie between r / (1 + error) and r * (1 + error). Absent if too few shapes
-  /// were measured.
+  /// The relative error of rates that are predicted from other shapes, as in CalibrationCurve;
+  /// absent if too few shapes were measured.
   std::optional<double> error{};
   std::string labels{};
 

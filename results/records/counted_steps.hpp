@@ -14,11 +14,11 @@
 /// its interval.
 namespace isoscale::results {
 
-/// One block: consecutive steps that are all traced or all untraced. The first step of a block
-/// starts from idle ranks, so it does not count. `times` holds the steps that count.
+/// Consecutive steps that are all traced or all untraced. The first step of a block does not count,
+/// since it starts from idle ranks.
 struct StepBlock {
   enum class Kind : std::uint8_t { untraced, traced } kind = Kind::untraced;
-  std::vector<double> times{};  ///< seconds, slowest rank
+  std::vector<double> times{};  ///< of the steps that count; seconds, slowest rank
 };
 
 /// Returns the blocks that follow warm-up, in order; blocks without a step that counts are left

@@ -12,13 +12,11 @@ namespace isoscale::results {
 
 /// The algorithm that a library was told to use for multiplications of one shape.
 struct GemmChoice {
-  std::string shape;           ///< key of the problem: equal for equal problems
-  std::string algorithm;       ///< the library's opaque description, in hexadecimal
-  std::int64_t workspace = 0;  ///< bytes
-  /// The seconds of one call when the algorithm was timed; absent: the user gave it.
-  std::optional<double> time{};
-  /// The number of algorithms that were timed; 0: the user gave the algorithm.
-  int candidates = 0;
+  std::string shape;             ///< key of the problem: equal for equal problems
+  std::string algorithm;         ///< the library's opaque description, in hexadecimal
+  std::int64_t workspace = 0;    ///< bytes
+  std::optional<double> time{};  ///< seconds of one call when timed; absent: the user gave it
+  int candidates = 0;            ///< number of algorithms that were timed
   /// The arithmetic units, input type and accumulator type that the library reports: "tensor cores,
   /// tf32 inputs, f32 sums"; "" = not known.
   std::string arithmetic{};
@@ -33,8 +31,6 @@ struct CommunicatorTime {
   /// Seconds, slowest rank; 0: the communicator was kept from an earlier session.
   double creation = 0;
   std::optional<double> first_call{};  ///< seconds, slowest rank; absent: it was never called
-
-  bool operator==(const CommunicatorTime&) const = default;
 };
 
 /// One quantity of a device, sampled while a point was measured. Times are seconds after the first
@@ -46,8 +42,6 @@ struct DeviceSeries {
   std::string quantity{};
   std::string unit{};  ///< "Hz", "W", "J", "K", "s", "1", "B"
   std::vector<double> time{}, value{};
-
-  bool operator==(const DeviceSeries&) const = default;
 };
 
 }  // namespace isoscale::results

@@ -22,11 +22,10 @@
 /// makes summaries, gathers records over MPI and prints the tables of SCHEMA.md uses it.
 ///
 /// Each kind of field writes and reads a member of one record (put, get), or a member of all rows
-/// of a table as columns (put_rows, get_rows). Some datasets have a column for each rank; `ranks`
-/// is the number of these columns. `minor` is the minor schema version of the file that is read,
-/// and `since` is the version that added a field. If the file is older than a field, the field is
-/// not read, and the member keeps its value. Reading throws base::Error for fields that are missing
-/// or out of range.
+/// of a table as columns (put_rows, get_rows). `ranks` is the number of columns of datasets with
+/// one for each rank. `minor` is the minor schema version of the file that is read; a field of a
+/// later version (`since`) is not read, and its member keeps its value. Reading throws base::Error
+/// for fields that are missing or out of range.
 namespace isoscale::results {
 
 /// The tuple of a record's fields. layout.hpp and other headers specialise it for each record.
@@ -39,8 +38,8 @@ constexpr void for_each_field(const Fields& fields, Act&& act) {
   std::apply([&](const auto&... field) { (act(field), ...); }, fields);
 }
 
-/// Returns a function that gives a reference to a member of a record. If several pointers to
-/// members are given, they are followed in order, to a member of a member and so on.
+/// Returns a function that gives a reference to a member of a record, or, for several pointers, to
+/// a member of that member and so on.
 template <class... Members>
 constexpr auto path(Members... members) {
   return [=](auto& record) -> auto& { return (record.*....*members); };
@@ -63,21 +62,7 @@ constexpr auto converted(Member member, To to, From from) {
   return [=](auto& record) { return Converted{reach(member)(record), to, from}; };
 }
 
-/// Returns a function that gives an integer member in the form of another integer type, in which it
-/// is stored. Reading throws base::Error if the number is out of the member's range.
-template <class Number, class Member>
-constexpr auto stored_as(Member member) {
-  return converted(
-      member, [](auto value) { return static_cast<Number>(value); },
-      [](Number from, auto& value) {
-        require(std::in_range<std::remove_reference_t<decltype(value)>>(from),
-                "a number is out of range");
-        value = static_cast<std::remove_reference_t<decltype(value)>>(from);
-      });
-}
-
-/// Takes the place of a pointer to a member for a table whose rows are plain values: returns the
-/// row itself.
+/// Takes the place of a pointer to a member for a table whose rows are plain values.
 inline constexpr auto itself = [](auto& entry) -> auto& { return entry; };
 
 /// The type of a field's member in a record.
@@ -129,9 +114,9 @@ class RowsToFill {
     require(rows_.size() == count, "the columns of {} differ in length", label_);
     return rows_;
   }
-  /// Divides `entries` among the rows: the list `member` of row i becomes the entries from begin[i]
-  /// to begin[i + 1]. `begin` comes from the dataset `name`. Throws base::Error unless the rows'
-  /// parts are in order and cover all entries.
+  /// Divides `entries` among the rows: the list `member` of row i gets those from begin[i] to
+  /// begin[i + 1], as the dataset `name` says. Throws base::Error unless these parts are in order
+  /// and cover all entries.
   template <class Entries, class Member>
   void divide(const char* name, const std::vector<std::uint64_t>& begin, Entries entries,
               const Member& member) {
@@ -205,9 +190,9 @@ struct Pairs {
   }
 };
 
-/// A dataset. In a table it has one element for each row, or, if the member is a list with an entry
-/// for each rank, one line of elements for each row. In a single record it is one text, or a list,
-/// whose entries are stored like the rows of a table.
+/// A dataset. In a table it has one element for each row, or a line of them if the member is a list
+/// with an entry for each rank. In a single record it is one text, or a list, whose entries are
+/// stored like the rows of a table.
 template <class Member>
 struct Field {
   const char* name;
@@ -265,8 +250,8 @@ struct Field {
   }
 };
 
-/// A list of records, stored as one dataset for each field in the group `name`, or, if `name` is
-/// empty, in the group of the record that has the list. `label` names the list in error messages.
+/// A list of records, stored as one dataset for each field in the group `name`, or in the group of
+/// the record itself if `name` is empty. `label` names the list in error messages.
 template <class Member>
 struct Table {
   const char* name;
@@ -334,8 +319,7 @@ constexpr auto field(const char* name, Member member, std::string_view unit,
   return Field<decltype(reach(member))>{name, reach(member), {unit, description}, since};
 }
 
-/// Returns a field whose member is a list that is empty or has one entry for each rank or step, as
-/// `per` ("ranks", "steps") says.
+/// Returns a field whose member is a list that is empty or has one entry `per` "ranks" or "steps".
 template <class Member>
 constexpr auto field_per(std::string_view per, const char* name, Member member,
                          std::string_view unit, std::string_view description, int since = 0) {

@@ -10,11 +10,10 @@
 
 #include "results/records/run_data.hpp"
 
-/// Lists the fields in which two launches must agree to count as the same experiment on the same
-/// machine, and the fields in which they may differ. Merging, comparing and the catalog of runs use
-/// the list to identify a machine, --resume to decide if a launch may continue a run, and the
-/// checks before a run to find the software that all ranks must share. analysis/identity.hpp has
-/// the fields of a point.
+/// Lists the fields in which launches must agree, or may differ. Merging, comparing and the catalog
+/// of runs identify a machine by them, --resume decides if a launch may continue a run, and the
+/// checks before a run find the software that all ranks must share. analysis/identity.hpp has the
+/// fields of a point.
 namespace isoscale::results {
 
 /// Says if a launch that continues a run (--resume) must have the same value as the run.
@@ -42,9 +41,7 @@ inline constexpr auto launch_fields = std::to_array<LaunchField>(
 /// list, since a rank may run on other hardware of the same kind.
 struct RankField {
   std::string_view key;
-  /// The entry in the description of a machine to which the fact belongs; "" = launches on one
-  /// machine may differ in it.
-  std::string_view machine;
+  std::string_view machine;  ///< as in LaunchField
   WhenResumed when_resumed = WhenResumed::must_match;
   /// True if the fact is the version of software that the executor uses; all ranks should have the
   /// same version.
@@ -61,11 +58,10 @@ inline constexpr auto rank_fields =
                               {"nccl", "NCCL", WhenResumed::must_match, true},
                               {"cpu_quota", ""}});
 
-/// True if an environment variable may affect times: if its name begins like those of NCCL, CUDA,
-/// MPI, UCX, libfabric, BLAS or OpenMP. Such variables affect how ranks communicate, where they are
-/// bound, how many threads they have and how they compute. False for all other variables, and for
-/// the few of these libraries that do not affect times (of_one_launch in identity.cpp), such as
-/// NCCL_DEBUG.
+/// True if an environment variable may affect times, that is, how ranks communicate, where they are
+/// bound, how many threads they have and how they compute: if its name begins like those of NCCL,
+/// CUDA, MPI, UCX, libfabric, BLAS or OpenMP, except for the few that do not affect times
+/// (of_one_launch in identity.cpp), such as NCCL_DEBUG.
 [[nodiscard]] bool bears_on_times(std::string_view variable);
 /// False for variables for which a launch that continues a run may have another value, such as
 /// NCCL_DEBUG, which controls logging, and CUDA_VISIBLE_DEVICES, which selects devices.

@@ -14,8 +14,7 @@
 #include "results/records/run_data.hpp"
 
 /// The layout of a run file: the fields of each record. Those of points are in point_layout.hpp.
-/// tests/unit/schema_page.cpp makes the tables of SCHEMA.md from these fields. The argument `since`
-/// of a field is the minor schema version that added it.
+/// tests/unit/schema_page.cpp makes the tables of SCHEMA.md from these fields.
 namespace isoscale::results {
 
 inline constexpr std::string_view format_name = "isoscale-run";

@@ -22,9 +22,8 @@
 /// Defines the fields of tables whose rows have lists, maps or intervals (see fields.hpp).
 namespace isoscale::results {
 
-/// A list in each row of a table. The entries of all lists are stored as one table, with the
-/// columns `fields`. Entries [begin[i], begin[i + 1]) belong to row i, where `begin` is the dataset
-/// `name`.
+/// A list in each row of a table. The entries of all lists are stored as one table with the columns
+/// `fields`; those of row i are [begin[i], begin[i + 1]), where `begin` is the dataset `name`.
 template <class List, class Fields>
 struct Lists {
   const char* name;
@@ -52,8 +51,8 @@ struct Lists {
   }
 };
 
-/// A list in each row of a table whose rows hold nothing else. Only the entries are stored; the
-/// dataset `name` holds the row number of each entry. Rows with an empty list are therefore lost.
+/// A list in each row of a table whose rows hold nothing else. Only the entries are stored, with
+/// the row number of each in the dataset `name`, so rows with an empty list are lost.
 template <class List>
 struct Numbered {
   const char* name;
@@ -84,9 +83,9 @@ struct Numbered {
   }
 };
 
-/// A list in each row of a table. It is divided among the entries of another list of the same row,
-/// its `owners`: each owner has `count` entries from `begin` on. The entries are stored in the
-/// order of their owners. `count` is a field of the owners, which are read first.
+/// A list in each row of a table, divided among the entries of another list of the row, its
+/// `owners`: each has `count` entries from `begin` on. The entries are stored in the order of their
+/// owners, whose field `count` is read first.
 template <class Row, class Entry, class Owner>
 struct Divided {
   std::vector<Entry> Row::*member;
@@ -164,9 +163,8 @@ struct Distinct {
   }
 };
 
-/// A map in each row of a table, stored as a group with one dataset for each key that some row has.
-/// An empty text or a NaN means that the row does not have the key. `unit_of` gives the unit of a
-/// key.
+/// A map in each row of a table, stored as a group with one dataset for each key that some row has;
+/// an empty text or a NaN means that a row does not. `unit_of` gives the unit of a key.
 template <class Member>
 struct Keys {
   const char* name;
@@ -248,8 +246,7 @@ constexpr auto zipped(std::vector<Values> Row::*... lists) {
   };
   return converted(itself, zip, unzip);
 }
-/// Takes the place of a pointer to a member in the fields of a zipped() list: returns one element
-/// of its tuples.
+/// Takes the place of a pointer to a member in the fields of a zipped() list of tuples.
 template <std::size_t index>
 inline constexpr auto element = [](auto& entry) -> auto& { return std::get<index>(entry); };
 

@@ -24,22 +24,20 @@ namespace isoscale::results {
 inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed", "shared-gpu",
                                                                 "injected"};
 
+[[nodiscard]] inline bool has_label(const std::vector<std::string>& labels,
+                                    std::string_view label) {
+  return std::ranges::find(labels, label) != labels.end();
+}
+
 /// True if ranks of the point shared cores or a GPU, so that its time is no measure of scaling.
 [[nodiscard]] inline bool shares_hardware(const std::vector<std::string>& labels) {
-  return std::ranges::any_of(labels, [](const std::string& label) {
-    return label == "oversubscribed" || label == "shared-gpu";
-  });
+  return has_label(labels, "oversubscribed") || has_label(labels, "shared-gpu");
 }
 
 /// The label of points with too few counted steps for an interval: their time is unreliable, and so
 /// is everything derived from it. The analysis sets this label; it is not stored.
 inline constexpr std::string_view few_steps = "few-steps";
 inline constexpr std::size_t fewest_steps = 6;
-
-[[nodiscard]] inline bool has_label(const std::vector<std::string>& labels,
-                                    std::string_view label) {
-  return std::ranges::find(labels, label) != labels.end();
-}
 
 [[nodiscard]] inline bool is_scaling_result(const std::vector<std::string>& labels) {
   return std::ranges::find_first_of(labels, unsound_labels) == labels.end();

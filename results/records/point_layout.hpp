@@ -180,9 +180,17 @@ inline constexpr auto fields_of<program::OutlineSet> =
                          "which program each rank plays"),
                table("", &program::OutlineSet::outlines, "ops", 0, "programs")};
 
+/// Stores the rank of a trace as an unsigned number.
+inline constexpr auto traced_rank = converted(
+    &timeline::StepTrace::rank, [](int rank) { return static_cast<std::uint32_t>(rank); },
+    [](std::uint32_t stored, int& rank) {
+      require(std::in_range<int>(stored), "a number is out of range");
+      rank = static_cast<int>(stored);
+    });
+
 template <>
 inline constexpr auto fields_of<timeline::StepTrace> = std::tuple{
-    field("rank", stored_as<std::uint32_t>(&timeline::StepTrace::rank), "1", "rank of the point"),
+    field("rank", traced_rank, "1", "rank of the point"),
     field("step", &timeline::StepTrace::step, "1", "row of step_times"),
     field("begin", &timeline::StepTrace::begin, "ns",
           "when the rank began the step, clock of rank 0"),

@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "results/records/layout.hpp"
 #include "results/records/point_layout.hpp"

@@ -29,12 +29,10 @@ enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
 
 /// One row of a micro-benchmark: a measured combination of its options. A play is one timed
-/// repetition of `calls` consecutive calls. The time of one call is the play's time on the slowest
-/// rank divided by `calls`.
+/// repetition of `calls` calls; the time of a call is that of the play on the slowest rank / calls.
 struct RowData {
   /// Texts by key that say what the row is about: op, dtype, reduction, in_place ("yes", "no"),
-  /// kind, cache, class, ... An empty text has the same meaning as an absent one, and is stored as
-  /// absent.
+  /// kind, cache, class, ... An empty text is stored as an absent one.
   std::map<std::string, std::string> text{};
   /// The numbers of the measurement by key: bytes, count, m, n, k, batch, flop, src, dst, root, ...
   /// NaN = absent.
@@ -52,20 +50,16 @@ struct RowData {
   bool operator==(const RowData&) const = default;
 };
 
-/// These functions return a text or a number of a row by its key; if the row does not have the key,
-/// they return "" or an absent number.
+/// These functions return a text or a number of a row by its key; "" or absent without this key.
 [[nodiscard]] std::string text_of(const RowData& row, const std::string& key);
 [[nodiscard]] std::optional<double> number_of(const RowData& row, const std::string& key);
 
 /// The op times of one traced step on each rank of the point, summed by kind of op, in seconds.
-/// They are kept for each traced step except the first of a block of steps, which is not used. If
-/// there are more than 512 such steps, at most 512 are kept, spread evenly. Spans are kept for a
-/// few steps only.
+/// They are kept for each traced step, while spans are kept for a few only; not for the first step
+/// of a block, which is not used. Of more than 512 such steps, at most 512 are kept, spread evenly.
 struct OpSums {
   std::uint32_t step = 0;  ///< number among all steps of the point
   std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank of the point
-
-  bool operator==(const OpSums&) const = default;
 };
 
 /// The time of each op of a rank's step, as the median over plays in which all ranks play the step
@@ -73,12 +67,10 @@ struct OpSums {
 struct SoloTimes {
   int rank = 0;                          ///< rank of the point
   std::vector<units::Nanoseconds> op{};  ///< by op of the rank's step; 0 for communication
-
-  bool operator==(const SoloTimes&) const = default;
 };
 
-/// The interim analyses, in which the measuring loop decides if it has enough samples. Since it may
-/// stop at each of them, the confidence interval is corrected for their number.
+/// The interim analyses, at each of which the measuring loop may stop if it has enough samples; the
+/// confidence interval is corrected for their number.
 struct Looks {
   int planned = 1;    ///< most analyses that the loop would have made
   int made = 1;       ///< number of analyses until the loop stopped
@@ -94,8 +86,6 @@ struct Soak {
   /// One text for each of the first replays that differed: the first rank that differed, and the
   /// data in which it did.
   std::vector<std::string> differing{};
-
-  bool operator==(const Soak&) const = default;
 };
 
 /// One measured configuration.
@@ -111,7 +101,7 @@ struct PointData {
   std::uint64_t seed = 0;
   std::vector<std::string> labels;  ///< "oversubscribed", "shared-gpu", "injected", ...
   PointStatus status = PointStatus::ok;
-  std::string reason;            ///< why not ok; "" when ok
+  std::string reason{};          ///< why not ok; "" when ok
   std::optional<bool> verified;  ///< absent: not checked
   std::string verification;      ///< what was compared, and the error found
 
@@ -133,22 +123,20 @@ struct PointData {
   std::vector<CommunicatorTime> communicators;
 
   /// step_times[step][rank] in seconds, for every step from the start of warm-up. The first
-  /// `warm_up_steps` are warm-up. `traced[step]` marks steps that recorded spans; `dropped[step]`
-  /// marks the first step of a block. Steps of warm-up, traced steps and dropped steps do not count
-  /// for the step time of the point.
-  std::vector<std::vector<double>> step_times;
+  /// `warm_up_steps`, those that recorded spans (`traced`) and the first of each block (`dropped`)
+  /// do not count for the step time of the point.
+  std::vector<std::vector<double>> step_times{};
   std::int64_t warm_up_steps = 0;
-  std::vector<std::uint8_t> traced, dropped;
+  std::vector<std::uint8_t> traced{}, dropped{};
   std::string stopped_because;  ///< "precision" or "max-time"
   std::string warm_up_rule{};   ///< the rule that ended warm-up
   Looks looks{};
   std::vector<std::string> injections{};  ///< injected faults, as given to --inject
 
-  program::OutlineSet outline;             ///< the ops of the step on each rank
-  std::vector<timeline::Timeline> traces;  ///< spans of the traced steps that were kept
-  /// For each rank of the point, in seconds: its clock's offset from that of rank 0, and a bound on
-  /// the offset's error. The offset changes by clock_drift seconds per second. Offset and drift
-  /// have been applied to the traces.
+  program::OutlineSet outline;               ///< the ops of the step on each rank
+  std::vector<timeline::Timeline> traces{};  ///< spans of the traced steps that were kept
+  /// For each rank of the point: its clock's offset from that of rank 0 and a bound on the offset's
+  /// error, in seconds, and its drift in seconds per second. They have been applied to the traces.
   std::vector<double> clock_offset, clock_error;
   std::vector<double> clock_drift{};
   std::vector<SoloTimes> solo_times{};  ///< for the traced ranks
@@ -183,8 +171,8 @@ struct PreflightData {
 };
 
 struct RunData {
-  std::string id;              ///< unique, random
-  std::string created, ended;  ///< UTC, ISO 8601; ended "" while running or when killed
+  std::string id;                  ///< unique, random
+  std::string created{}, ended{};  ///< UTC, ISO 8601; ended "" while running or when killed
   std::string isoscale_version, git_hash, compiler, build_type;
   std::string device, device_detail, mpi_library;
   std::string command_line, config_toml;
@@ -192,13 +180,13 @@ struct RunData {
   int planned = 0;  ///< points that the run was to measure; 0 = not known, before schema 1.9
   bool complete = false;
   std::vector<std::string> warnings;
-  /// A sentence on each file of the run whose digest is wrong, in the order read. `warnings` begins
-  /// with them. They are not stored.
+  /// A sentence on each file of the run whose digest is wrong, in the order read. They are not
+  /// stored, and `warnings` begins with them.
   std::vector<std::string> altered{};
   std::vector<std::pair<std::string, std::string>> environment;
-  std::vector<RankFacts> rank_facts;
+  std::vector<RankFacts> rank_facts{};
   std::optional<PreflightData> preflight{};  ///< absent before schema version 1.4
-  std::vector<PointData> points;
+  std::vector<PointData> points{};
   /// Fits to the rows of the points; absent if nothing was fitted, or if the run has not ended.
   std::optional<CalibrationData> calibration{};
 };

@@ -24,10 +24,9 @@
 #include "mesh/mesh.hpp"
 #include "units/quantity.hpp"
 
-/// Converts values of records to the form in which they are stored, and back. The functions are
-/// templates over what is written to (Sink) and read from (Source): a group of an HDF5 file
-/// (hdf5.hpp), or a JSON object (json_object.hpp), which has the same functions as hdf5::Group
-/// where records need them.
+/// Converts values of records to the form in which they are stored, and back. A Sink or Source is a
+/// group of an HDF5 file (hdf5.hpp), or a JSON object (json_object.hpp), which has the functions of
+/// hdf5::Group that records need.
 namespace isoscale::results {
 
 /// The attributes that every dataset has. Counts and indices have the unit "1", text has "text".
@@ -79,8 +78,7 @@ constexpr bool is_converted = false;
 template <class Target, class To, class From>
 constexpr bool is_converted<Converted<Target, To, From>> = true;
 
-/// Returns the value that is stored for a member: the member itself, or its converted form if it is
-/// Converted.
+/// Returns the value that is stored for a member: itself, or its converted form.
 template <class Value>
 decltype(auto) field_value(const Value& value) {
   if constexpr (is_converted<Value>) {
@@ -146,8 +144,8 @@ Value restored(Stored<Value> from) {
   }
 }
 
-/// The number of values of the enumeration Code; name() gives the name of each value. It is 0 for
-/// enumerations that are not stored, and for those for which code_names() is specialised.
+/// The number of values of the enumeration Code, whose names name() gives. It is 0 for enumerations
+/// that are not stored, and for those for which code_names() is specialised.
 template <class Code>
 inline constexpr std::size_t code_count = 0;
 
@@ -162,9 +160,8 @@ std::vector<std::string> code_names() {
   return names;
 }
 
-/// Converts the codes of a file to those of this program by the names of the enumerators, since the
-/// file may have been written with other codes. Throws base::Error for a code whose name this
-/// program does not know.
+/// Converts the codes of a file, which may differ from those of this program, by the names of the
+/// enumerators. Throws base::Error for a code whose name this program does not know.
 inline std::vector<std::uint8_t> translated(const char* name, std::vector<std::uint8_t> codes,
                                             const std::vector<std::string>& theirs,
                                             const std::vector<std::string>& ours) {

@@ -26,13 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void warn_of_foreign(const fs::path& run_file, const fs::path& file) {
-  constexpr std::size_t longest = 1000;
-  base::warn(
-      base::printable(fmt::format("isoscale: {} has the name of a part of {} and is none of this "
-                                  "run; it is left as it is",
-                                  file.string(), run_file.filename().string()),
-                      longest));
+void remove_file(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
 }
 
 /// Returns the paths of the part files that a run file refers to, by the index of the point.
@@ -53,14 +49,18 @@ std::map<int, fs::path> named_parts(const fs::path& run_file) {
 /// like a part stay, with a warning. Without a `run_id`, no file is removed.
 void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::string>& run_id,
                           const std::set<fs::path>& named) {
-  std::error_code ignored;
   for (const fs::path& file : existing_parts(run_file)) {
     if (named.contains(file)) continue;
     if (run_id && run_id_of(file, part_format_name) == run_id) {
-      fs::remove(file, ignored);
-    } else {
-      warn_of_foreign(run_file, file);
+      remove_file(file);
+      continue;
     }
+    constexpr std::size_t longest = 1000;
+    base::warn(
+        base::printable(fmt::format("isoscale: {} has the name of a part of {} and is none of this "
+                                    "run; it is left as it is",
+                                    file.string(), run_file.filename().string()),
+                        longest));
   }
 }
 
@@ -77,12 +77,10 @@ fs::path new_part_path(const fs::path& run_file, int index) {
 }
 
 /// The bytes that are reserved in a run file for a reference to a part file, or for the fields of
-/// put_end() without the calibration. Both usually need less. Only the warnings, which put_end()
-/// writes too, may have any length.
+/// put_end() without the calibration. Both usually need less; only warnings may have any length.
 constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
 
-/// Calls `work` and adds the path to its errors, since HDF5 does not always name the file that it
-/// could not read or write.
+/// Calls `work` and adds the path to its errors, since HDF5 does not always name the file.
 template <class Work>
 void naming(std::string_view what, const fs::path& path, Work&& work) {
   try {
@@ -133,8 +131,7 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
 }
 
 /// True if the file still has the id, end time and points of `read`, the run as it was read, and
-/// the points have the same status, so that no other launch has changed the file. The status of
-/// points in part files is not compared.
+/// their status. The status of points in part files is not compared.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {
@@ -167,11 +164,6 @@ void make_partial(RunData& run) {
   run.ended.clear();
 }
 
-void remove_file(const fs::path& path) {
-  std::error_code ignored;
-  fs::remove(path, ignored);
-}
-
 }  // namespace
 
 RunWriter::RunWriter(const fs::path& path, RunData header, settings::IfExists if_exists,
@@ -192,7 +184,7 @@ RunWriter::RunWriter(const fs::path& path, RunData header, settings::IfExists if
   write_header(rehearsal);
 }
 
-RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std::set<int>& again,
+RunWriter::RunWriter(const fs::path& path, RunData earlier, const std::set<int>& again,
                      units::Bytes part_limit)
     : path_(resolved_output(path)),
       header_(std::move(earlier)),
@@ -232,23 +224,11 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
 
 RunWriter RunWriter::resume(const fs::path& path, RunData earlier, const std::set<int>& again,
                             units::Bytes part_limit) {
-  return RunWriter{Existing{}, path, std::move(earlier), again, part_limit};
+  return RunWriter{path, std::move(earlier), again, part_limit};
 }
 
 void RunWriter::write_header(const TemporaryFile& file) const {
   create_file(file, format_name, [&](hdf5::Group& root) { put_header(root, header_); });
-}
-
-Publish RunWriter::way_to_publish() const {
-  const std::optional<FileIdentity> there = identity_of(path_);
-  if (!there) return Publish::only_new;
-  if (there != owned_) {
-    throw base::Error(fmt::format(
-        "another launch has written {} while this one was under way, and it is not overwritten; "
-        "let one launch at a time write a file, or name another one with --output",
-        path_.string()));
-  }
-  return Publish::replace;
 }
 
 void RunWriter::publish(TemporaryFile& file) {
@@ -257,7 +237,12 @@ void RunWriter::publish(TemporaryFile& file) {
   // The identity is determined before publishing, since determining it may fail, and nothing may
   // fail once the file has its final name.
   const FileIdentity next = identity_of(file.descriptor());
-  published_ = file.publish(path_, way_to_publish());
+  const std::optional<FileIdentity> there = identity_of(path_);
+  require(!there || there == owned_,
+          "another launch has written {} while this one was under way, and it is not overwritten; "
+          "let one launch at a time write a file, or name another one with --output",
+          path_.string());
+  published_ = file.publish(path_, there ? Publish::replace : Publish::only_new);
   owned_ = next;
   replaced_.reset();
   if (first && if_exists_ == settings::IfExists::overwrite) {
@@ -296,17 +281,12 @@ void RunWriter::commit(const PointData& point) {
   } catch (const base::Error& error) {
     throw base::Error(fmt::format("point {} cannot be written: {}", point.index, error.what()));
   }
-  if (committed_.contains(point.index)) {
-    throw base::Error(fmt::format("point {} has been written already", point.index));
-  }
+  require(!committed_.contains(point.index), "point {} has been written already", point.index);
   const std::uint64_t room = room_for(point);
   if ((published_ ? size_of(published_) : 0) + room > part_limit_) {
     commit_as_part(point, room);
   } else {
-    commit_change(room, with(point), [&](hdf5::Group& root) {
-      hdf5::Group points = root.open_group("points");
-      put_point(points, point);
-    });
+    commit_change(room, with(point), [&](hdf5::Group& root) { put_point(root, point); });
   }
   committed_.insert(point.index);
   if (const auto outdated = outdated_parts_.extract(point.index)) remove_file(outdated.mapped());
@@ -324,10 +304,7 @@ void RunWriter::commit_as_part(const PointData& point, std::uint64_t room) {
     root.create_group("points");
   });
   part.reserve(room);
-  change_file(part, hdf5::File::open_to_change, [&](hdf5::Group& root) {
-    hdf5::Group points = root.open_group("points");
-    put_point(points, point);
-  });
+  change_file(part, hdf5::File::open_to_change, [&](hdf5::Group& root) { put_point(root, point); });
   put_digest(part.descriptor());
   const Descriptor written = part.publish(path, Publish::only_new);
   try {

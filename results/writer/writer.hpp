@@ -23,10 +23,10 @@ inline constexpr units::Bytes default_part_limit{std::uint64_t{256} << 20U};
 
 /// Writes a run file point by point (SCHEMA.md). The file with the final name is always complete
 /// and readable: each commit changes a copy, which then replaces the file. Until the first commit,
-/// that name belongs to no file, or still to the old file that the run will replace. No temporary
-/// file remains after an exception. A writer is used by one process, from one thread. The run file
-/// that it has published or will replace is locked against other writers. If another writer has
-/// replaced the file nevertheless, it is left alone, and the commit throws.
+/// that name belongs to no file, or still to the old one. No temporary file remains after an
+/// exception. A writer is used from one thread. The run file that it has published or will replace
+/// is locked against other writers. If another writer has replaced the file nevertheless, it is
+/// left alone, and the commit throws.
 class RunWriter {
  public:
   /// Writes the header to a temporary file as a test, so that a file system that cannot hold it is
@@ -36,20 +36,20 @@ class RunWriter {
   RunWriter(const std::filesystem::path& path, RunData header, settings::IfExists if_exists,
             units::Bytes part_limit = default_part_limit);
 
-  /// Continues a run file of an earlier launch. `earlier` is its content. The points with the
-  /// indices `again` are removed from the file, to be measured anew. The file becomes partial, and
-  /// keeps the warnings of `earlier` and the facts about the earlier launch. Part files of this run
-  /// that the run file does not refer to are removed; those of the points `again` are removed once
-  /// there are new ones or the run ends. Throws base::Error, with the file unchanged; this is
-  /// base::UsageError when the file is damaged, read-only or missing, when another launch is
-  /// writing it, or when one has changed it since `earlier` was read.
+  /// Continues a run file of an earlier launch, whose content is `earlier`. The points `again` are
+  /// removed from the file, to be measured anew. The file becomes partial, and keeps the warnings
+  /// of `earlier` and the facts about the earlier launch. Part files of this run that the run file
+  /// does not refer to are removed; those of the points `again` once there are new ones or the run
+  /// ends. Throws base::Error, with the file unchanged; this is base::UsageError when the file is
+  /// damaged, read-only or missing, when another launch is writing it, or has changed it since it
+  /// was read.
   [[nodiscard]] static RunWriter resume(const std::filesystem::path& path, RunData earlier,
                                         const std::set<int>& again,
                                         units::Bytes part_limit = default_part_limit);
 
-  /// Appends one point; when this returns, it is on disk. Throws base::Error when the point is
-  /// inconsistent, when its index is already in the file, or when the file cannot be written, for
-  /// example for lack of space. The file then has the same points as before.
+  /// Appends one point; when this returns, it is on disk. Throws base::Error, with the points of
+  /// the file as before, when the point is inconsistent, when its index is already in the file, or
+  /// when the file cannot be written.
   void commit(const PointData& point);
 
   /// Writes the end time, completeness, warnings and calibration of `last`; if no point was
@@ -57,16 +57,15 @@ class RunWriter {
   /// false.
   void finish(const RunData& last);
 
-  /// Returns a copy, in `directory`, of the file that was published last, even if its name has been
-  /// removed or reused; part files are not copied. Null if none was published yet. Throws
-  /// base::Error when there is no space for the copy.
+  /// Returns a copy, in `directory`, of the file that was published last, without its parts, even
+  /// if its name has been removed or reused. Null if none was published yet. Throws base::Error
+  /// when there is no space for the copy.
   [[nodiscard]] std::unique_ptr<TemporaryFile> copy_published(
       const std::filesystem::path& directory) const;
 
  private:
-  struct Existing {};  ///< selects the constructor that continues a run file
-  RunWriter(Existing, const std::filesystem::path& path, RunData earlier,
-            const std::set<int>& again, units::Bytes part_limit);
+  RunWriter(const std::filesystem::path& path, RunData earlier, const std::set<int>& again,
+            units::Bytes part_limit);
   void write_header(const TemporaryFile& file) const;
   /// Copies the published file, or writes the header if there is none, reserves `room` bytes,
   /// changes the copy's root group, and publishes the copy with `next`, its new summary.
@@ -75,10 +74,8 @@ class RunWriter {
   /// Returns the summary with one more point.
   [[nodiscard]] RunSummary with(const PointData& point,
                                 std::optional<std::string> part_file = {}) const;
+  /// Gives the file its final name. Throws base::Error when another writer has taken the name.
   void publish(TemporaryFile& file);
-  /// Returns how a file gets its final name: as a new file, or in place of an old one. Throws
-  /// base::Error when another writer has taken the name.
-  [[nodiscard]] Publish way_to_publish() const;
   /// Writes the point, which takes up to `room` bytes, to a part file.
   void commit_as_part(const PointData& point, std::uint64_t room);
 

@@ -14,43 +14,30 @@ inline program::Outline outline(int stage) {
   using program::OpKind;
   using program::Phase;
   const auto stage_extent = static_cast<std::uint32_t>(stage);
-  program::Outline outline{.streams = {"compute", "dp", "pp_next"},
-                           .ops = {},
-                           .waits = {{.stream = 0, .count = 1}, {.stream = 1, .count = 1}},
-                           .transfers = {}};
-  outline.ops.push_back({.kind = OpKind::gemm,
-                         .stream = 0,
-                         .place = {.phase = Phase::backward, .layer = stage, .microbatch = 1},
-                         .flop = 2e9 + stage,
-                         .bytes = 3000,
-                         .axes = {},
-                         .gemm = {.m = 1000, .n = 500, .k = 400 + stage_extent, .batch = 5}});
-  outline.ops.push_back(
-      {.kind = OpKind::all_reduce,
-       .stream = 1,
-       .place = {.phase = Phase::gradient_reduction, .layer = -1, .microbatch = -1},
-       .flop = 0,
-       .bytes = std::uint64_t{5} << 32U,
-       .axes = {mesh::Axis::dp},
-       .wait_begin = 0,
-       .wait_count = 1});
-  outline.transfers = {
-      {.direction = program::Direction::send, .axis = mesh::Axis::pp, .offset = 1, .bytes = 77},
-      {.direction = program::Direction::receive,
-       .axis = mesh::Axis::pp,
-       .offset = -1,
-       .bytes = 78}};
-  outline.ops.push_back({.kind = OpKind::exchange,
-                         .stream = 2,
-                         .place = {.phase = Phase::forward, .layer = -1, .microbatch = 0},
-                         .flop = 0,
-                         .bytes = 78,
-                         .axes = {mesh::Axis::pp},
-                         .wait_begin = 1,
-                         .wait_count = 1,
-                         .transfer_begin = 0,
-                         .transfer_count = 2});
-  return outline;
+  return {.streams = {"compute", "dp", "pp_next"},
+          .ops = {{.kind = OpKind::gemm,
+                   .place = {.phase = Phase::backward, .layer = stage, .microbatch = 1},
+                   .flop = 2e9 + stage,
+                   .bytes = 3000,
+                   .axes = {},
+                   .gemm = {.m = 1000, .n = 500, .k = 400 + stage_extent, .batch = 5}},
+                  {.kind = OpKind::all_reduce,
+                   .stream = 1,
+                   .place = {.phase = Phase::gradient_reduction},
+                   .bytes = std::uint64_t{5} << 32U,
+                   .axes = {mesh::Axis::dp},
+                   .wait_count = 1},
+                  {.kind = OpKind::exchange,
+                   .stream = 2,
+                   .place = {.phase = Phase::forward, .microbatch = 0},
+                   .bytes = 78,
+                   .axes = {mesh::Axis::pp},
+                   .wait_begin = 1,
+                   .wait_count = 1,
+                   .transfer_count = 2}},
+          .waits = {{.stream = 0, .count = 1}, {.stream = 1, .count = 1}},
+          .transfers = {{.bytes = 77},
+                        {.direction = program::Direction::receive, .offset = -1, .bytes = 78}}};
 }
 
 inline timeline::StepTrace trace(int rank, std::uint32_t step) {
@@ -69,7 +56,6 @@ inline timeline::StepTrace trace(int rank, std::uint32_t step) {
 inline std::vector<RowData> rows() {
   return {{.text = {{"op", "all_reduce"}, {"dtype", "f32"}, {"in_place", "yes"}},
            .number = {{"bytes", 1024}, {"count", 256}, {"root", -1}, {"estimate", 1e-6}},
-           .ranks = {},
            .calls = 100,
            .times = {{1e-3, 2e-3, 3e-3, 4e-3}, {5e-3, 6e-3, 7e-3, 8e-3}},
            .call_times = {1e-5, 2e-5, 3e-5},
@@ -102,7 +88,6 @@ inline PointData point(int index, int steps = 3) {
                   .seed = 0xFFFF'FFFF'FFFF'FFFEU,
                   .labels = {"oversubscribed"},
                   .status = PointStatus::ok,
-                  .reason = "",
                   .verified = true,
                   .verification = "outputs within 1e-15 of one rank",
                   .throughput_unit = "tokens/s",
@@ -125,10 +110,7 @@ inline PointData point(int index, int steps = 3) {
                   .communicators = {{.name = "dp", .ranks = 2, .creation = 0.5, .first_call = 0.25},
                                     {.name = "pp+", .ranks = 2, .creation = 1, .first_call = 2},
                                     {.name = "world", .ranks = 4, .creation = 3}},
-                  .step_times = {},
                   .warm_up_steps = 1,
-                  .traced = {},
-                  .dropped = {},
                   .stopped_because = "precision",
                   .warm_up_rule = "no change in the last 2 steps",
                   .looks = {.planned = 9, .made = 2, .growth = 1.5},
@@ -136,13 +118,11 @@ inline PointData point(int index, int steps = 3) {
                   .outline = {.mesh = {.dp = 2, .pp = 2},
                               .outlines = {outline(0), outline(1)},
                               .outline_of_rank = {0, 0, 1, 1}},
-                  .traces = {},
                   .clock_offset = {0, 1e-6, -1e-6, 0},
                   .clock_error = {0, 1e-7, 1e-7, 0},
                   .clock_drift = {0, 1e-6, -2e-6, 0},
                   .solo_times = {{.rank = 3, .op = {units::Nanoseconds{5}, {}, {}}},
                                  {.rank = 0, .op = {units::Nanoseconds{7}, {}, {}}}},
-                  .op_sums = {},
                   .device_series = {{.rank = 2,
                                      .device = "gpu 0",
                                      .quantity = "power",
@@ -249,7 +229,6 @@ inline PreflightData preflight() {
 inline RunData header() {
   RunData run{.id = "0123456789abcdef",
               .created = "2026-01-02T03:04:00Z",
-              .ended = "",
               .isoscale_version = "0.1.0",
               .git_hash = "abc123",
               .compiler = "GNU 12.2.0",
@@ -264,9 +243,7 @@ inline RunData header() {
               .planned = 8,
               .complete = false,
               .warnings = {"the clock drifts"},
-              .environment = {{"OMP_NUM_THREADS", "1"}, {"UCX_TLS", ""}},
-              .rank_facts = {},
-              .points = {}};
+              .environment = {{"OMP_NUM_THREADS", "1"}, {"UCX_TLS", ""}}};
   for (int rank = 0; rank < run.ranks; ++rank) {
     RankFacts facts{.rank = rank,
                     .host = "node" + std::to_string(rank / 4),
