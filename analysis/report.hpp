@@ -12,7 +12,6 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/op_times.hpp"
-#include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/efficiency/causes.hpp"
 #include "analysis/efficiency/scaling_laws.hpp"
@@ -26,8 +25,7 @@
 #include "statistics/robust.hpp"
 #include "statistics/sample_flags.hpp"
 
-/// Turns run files into reports with pure functions. Renderers print these reports and compute
-/// nothing.
+/// Turns run files into reports, which renderers print, with pure functions.
 namespace isoscale::analysis {
 
 /// One point with everything derived from it. A value is absent if it is undefined or was not
@@ -39,48 +37,43 @@ struct PointReport {
   std::string throughput_unit;                    ///< throughput_unit() of the point's curve
   /// Samples of the global batch per second; absent for workloads without a batch.
   std::optional<double> samples_per_second;
-  /// The ratio of work_per_step to the tokens of the batch. It is above 1 where weak scaling makes
-  /// the model larger, and 1 otherwise.
+  /// work_per_step / tokens of the batch: above 1 where weak scaling makes the model larger,
+  /// else 1.
   double work_growth = 1;
   std::optional<results::NodeUse> nodes;      ///< absent if the ranks' nodes are not known
   std::optional<double> speedup, efficiency;  ///< relative to the baseline (see make_report)
-  /// The speed-up with its 95% interval, which combines the intervals of the point's and of the
-  /// baseline's step time. Absent for the baseline, and if one of the two has no interval.
+  /// The speed-up with its 95% interval, which combines those of the point's and of the baseline's
+  /// step time. Absent for the baseline, and without one of the two.
   std::optional<statistics::Located> speedup_interval;
   std::optional<double> flop_per_step;   ///< over all ranks
   std::optional<double> flops_per_rank;  ///< FLOP/s per rank, mean
-  /// MFU: flops_per_rank without recomputed FLOP, divided by the best rate that a GEMM of this
-  /// element type reached in the same run; absent if no GEMM was measured.
+  /// MFU: flops_per_rank without recomputed FLOP / the best rate of a GEMM of this element type in
+  /// the same run; absent if none was measured.
   std::optional<double> mfu;
   std::optional<double> memory_per_rank;  ///< bytes of the largest rank
-  /// Bytes in the device's and in the host's memory, each the maximum over ranks; absent if the
-  /// file has only the sum of both.
+  /// Bytes of each, of the largest rank; absent if the file has only the sum of both.
   std::optional<double> device_memory_per_rank, host_memory_per_rank;
   std::optional<double> traced_step;  ///< seconds that the parts of `breakdown` add up to
   breakdown::BreakdownResult breakdown;
-  std::optional<breakdown::PipelineReport>
-      pipeline;                               ///< only for traced points with pipeline stages
-  std::map<std::string, double> op_time;      ///< seconds by kind of op; see op_times()
-  std::optional<double> communication_ratio;  ///< (transfer + wait + hidden) / step
-  std::optional<statistics::Located>
-      instrumentation_overhead;   ///< traced / untraced - 1, see instrumentation_overhead()
-  statistics::SampleFlags flags;  ///< warnings about the untraced step times
-  std::vector<breakdown::LinkShare>
-      link_shares;               ///< traced collectives compared with the calibration
-  devices::DeviceState devices;  ///< during the measured loop; empty if not sampled
+  std::optional<breakdown::PipelineReport> pipeline;  ///< only for traced points with stages
+  std::map<std::string, double> op_time;              ///< seconds by kind of op; see op_times()
+  std::optional<double> communication_ratio;          ///< (transfer + wait + hidden) / step
+  std::optional<statistics::Located> instrumentation_overhead;  ///< traced / untraced - 1
+  statistics::SampleFlags flags;                  ///< warnings about the untraced step times
+  std::vector<breakdown::LinkShare> link_shares;  ///< traced collectives against the calibration
+  devices::DeviceState devices;                  ///< during the measured loop; empty if not sampled
   std::optional<microbench::BenchReport> bench;  ///< only for micro-benchmarks (no step times)
   efficiency::Causes causes;                     ///< why the point is not faster
   /// The stored labels of the point, and two that the analysis adds: "few-steps" if there are too
   /// few steps for an interval, "not-closed" if the breakdown leaves too much time unexplained.
   std::vector<std::string> labels;
   std::size_t steps = 0;  ///< number of steps that `step_time` is from, over all launches
-  /// For a point over several launches: the number (from 1) of the launch that its breakdown and
-  /// causes are from. 0 for a point of one launch.
+  /// The number (from 1) of the launch that breakdown and causes are from; 0 for a point of one
+  /// launch only.
   std::size_t launch = 0;
 };
 
-/// The points of one experiment, in ascending order of ranks: they have the same workload, model,
-/// dtype, scaling, placement and options. Options that scaling itself changes may differ.
+/// The points of one experiment (identity.hpp), in ascending order of ranks.
 struct Curve {
   std::string title;  ///< "dp, tiny, f32, strong scaling, packed"
   std::vector<PointReport> points;
@@ -104,44 +97,41 @@ struct RunReport {
 
 struct ReportOptions {
   std::optional<int> baseline{};  ///< rank count; absent: baseline_ranks() chooses it
-  /// If true, only a point that fills one whole node may be the baseline. It fills the node if it
-  /// uses all ranks that its launch has on the node.
+  /// If true, the baseline must have all ranks that its launch has on one node.
   bool whole_node = false;
-  /// True if points with wrong results get throughput too; reports that show such points mark them.
+  /// True if points with wrong results get throughput too; reports mark them.
   bool rates_of_wrong = false;
 };
 
-/// Makes a report of a run. The efficiency of N ranks relative to the N0 ranks of the baseline is
-/// throughput(N) / throughput(N0) * N0 / N. The speed-up is throughput(N) / throughput(N0) * N0, so
-/// the baseline has the speed-up N0; if the baseline is a whole node, the speed-up is throughput(N)
-/// / throughput(N0). Points that failed have no throughput; those known to be wrong have one only
-/// with the option rates_of_wrong. `run` must outlive the report.
+/// Makes a report of a run, which must outlive it. Relative to the N0 ranks of the baseline, N
+/// ranks have the speed-up throughput(N) / throughput(N0) * N0, without the factor N0 if the
+/// baseline is a whole node, and the efficiency throughput(N) / throughput(N0) * N0 / N. Points
+/// that failed have no throughput; those known to be wrong have one only with the option
+/// rates_of_wrong.
 [[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
                                     const ReportOptions& options);
 
-/// Makes a report from the summary of a run, which has less data than the run. Its points have the
-/// median of their step times, throughput, speed-up and efficiency relative to their baseline, and
-/// labels. Micro-benchmarks have only their data and labels. A whole node cannot be the baseline,
-/// since a summary does not say which node each rank is on. `summary` must outlive the report.
+/// Makes a report from the summary of a run, which must outlive it. Its points have the median of
+/// their step times, throughput, speed-up and efficiency, and labels; micro-benchmarks have only
+/// their data and labels. A whole node cannot be the baseline, since a summary lacks the nodes.
 [[nodiscard]] RunReport summarise(const results::RunSummary& summary, std::string file,
                                   const ReportOptions& options);
 
-/// Returns the FLOP, over all ranks, that the model requires for one step. MFU counts only these;
-/// HFU also counts those that activation recomputation repeats in the backward pass (Korthikanti et
-/// al., arXiv 2205.05198, section 6.3). For each matrix product of the forward pass, the backward
-/// pass needs two; all further ones are recomputed. Absent if the file does not have the FLOP of
+/// Returns the FLOP, over all ranks, that the model requires for one step. MFU counts only these,
+/// and not those that activation recomputation repeats in the backward pass (Korthikanti et al.,
+/// arXiv 2205.05198, section 6.3): for each matrix product of the forward pass, the backward pass
+/// needs two, and all further ones are recomputed. Absent if the file does not have the FLOP of
 /// each rank, or if the workload recomputes and the file does not list the ops of a step.
 [[nodiscard]] std::optional<double> model_flop_per_step(const results::PointData& point);
 
 /// Returns the share by which tracing makes steps longer: the Hodges-Lehmann estimate of traced /
-/// untraced - 1 over pairs of neighbouring blocks of steps, one traced and one untraced; the time
-/// of a block is its median. There is an interval from 6 pairs on. If there are more than 256
-/// pairs, 256 evenly spread ones are used. Absent if there is no pair.
+/// untraced - 1 over pairs of neighbouring blocks of steps, one traced and one untraced, by their
+/// medians. There is an interval from 6 pairs on. Absent if there is no pair.
 [[nodiscard]] std::optional<statistics::Located> instrumentation_overhead(
     std::span<const results::StepBlock> blocks);
 
-/// Returns a warning if tracing makes steps more than 1% longer, which means that the whole
-/// interval lies above 1%, or that the value does and there is no interval. Returns "" otherwise.
+/// Returns a warning if the whole interval of the overhead lies above 1%, or the value without an
+/// interval does; "" otherwise.
 [[nodiscard]] std::string overhead_warning(const std::optional<statistics::Located>& overhead);
 
 }  // namespace isoscale::analysis

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/breakdown/pipeline_report.hpp"
+#include "analysis/breakdown/op_times.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/microbench/bench.hpp"
 #include "calibration/calibration.hpp"

@@ -85,20 +85,18 @@ struct StepResult {
 };
 
 Breakdown to_breakdown(const RankStep& times, Nanoseconds bubble) {
-  Breakdown result{.compute = seconds(times.compute),
-                   .copies = seconds(times.copies),
-                   .transfer = seconds(times.transfer),
-                   .wait = seconds(times.wait + times.late - bubble),
-                   .bubble = seconds(bubble),
-                   .gap = seconds(times.gap),
-                   .other = 0,
-                   .step = seconds(times.step),
-                   .hidden_communication = seconds(times.hidden),
-                   .hidden_transfer = seconds(times.hidden_transfer),
-                   .hidden_copies = seconds(times.hidden_copies)};
-  result.other = seconds(times.step - times.compute - times.copies - times.transfer - times.wait -
-                         times.late - times.gap);
-  return result;
+  return {.compute = seconds(times.compute),
+          .copies = seconds(times.copies),
+          .transfer = seconds(times.transfer),
+          .wait = seconds(times.wait + times.late - bubble),
+          .bubble = seconds(bubble),
+          .gap = seconds(times.gap),
+          .other = seconds(times.step - times.compute - times.copies - times.transfer - times.wait -
+                           times.late - times.gap),
+          .step = seconds(times.step),
+          .hidden_communication = seconds(times.hidden),
+          .hidden_transfer = seconds(times.hidden_transfer),
+          .hidden_copies = seconds(times.hidden_copies)};
 }
 
 /// Returns each rank's idle time in a replay of a step on a network that takes no time; all times
@@ -207,12 +205,12 @@ class Merge {
       : point_(point), condensed_(condensed), steps_(steps), places_(layers) {}
 
   void add(const TracedStep& step, const StepResult& one) {
+    double slowest = 0;
     for (const auto& [rank, parts] : one.of_rank) {
       of_rank_[rank].push_back(parts);
       ++rank_steps_;
+      slowest = std::max(slowest, parts.step);
     }
-    double slowest = 0;
-    for (const auto& [rank, parts] : one.of_rank) slowest = std::max(slowest, parts.step);
     slowest_ += slowest;
     places_.add(one.places);
     waiting_.known += one.waiting.known;

@@ -14,8 +14,7 @@
 #include "results/records/run_data.hpp"
 #include "units/quantity.hpp"
 
-/// Divides the time of a traced step into exclusive categories, in the order of priority that
-/// docs/numbers.md gives.
+/// Divides the time of a traced step into the exclusive categories of docs/breakdown.md.
 namespace isoscale::analysis::breakdown {
 
 struct TracedSteps;
@@ -41,8 +40,7 @@ struct LargestUnexplained {
   std::uint32_t step = 0;  ///< number among all steps of the point
   double begin = 0;        ///< seconds after the step began
   double length = 0;       ///< seconds
-  std::string after{};  ///< the op that ended before it, "gemm, forward, layer 3"; "" at the start
-                        ///< of the step
+  std::string after{};     ///< the op before it, "gemm, forward, layer 3"; "" at the start
 };
 
 /// The wait time of BreakdownResult::mean, split into parts by the cause of waiting.
@@ -71,42 +69,31 @@ struct BreakdownResult {
   std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none
   std::map<mesh::AxisSet, Breakdown> by_axes;  ///< only communication
   std::optional<LargestUnexplained> largest;   ///< absent if all time is explained
-  /// Absent if some wait is not known, if there are fewer than two traced steps, or if there is too
-  /// little data for both ways to estimate it. The first way needs twenty instances (collectives,
-  /// or pairs of exchanges) in which ranks waited. The second way, used if there are fewer, needs
-  /// six steps with known sums of op times (PointData::op_sums).
+  /// Absent if some wait is not known, if there are fewer than two traced steps, or if there are
+  /// both fewer than twenty instances (collectives, or pairs of exchanges) in which ranks waited
+  /// and fewer than six steps with known sums of op times (PointData::op_sums).
   std::optional<WaitSplit> waits;
   CausedWait caused;  ///< only collectives (see WaitCauses::caused)
   /// Seconds of a step on a network that takes no time; absent if it could not be simulated.
   std::optional<double> free_network_step;
   std::size_t steps = 0;    ///< number of analysed traced steps
   double slowest_step = 0;  ///< seconds, of the slowest rank; mean over the traced steps
-  /// `wait_known` is true if `wait` is complete, `bubble_known` if `bubble` is. Otherwise they are
-  /// lower bounds: unknown wait is counted as transfer, and unknown bubble as wait.
+  /// False if `wait` or `bubble` is a lower bound: unknown wait is counted as transfer, and unknown
+  /// bubble as wait.
   bool wait_known = true, bubble_known = true;
-  /// The part of the bubble that the schedule causes even if all ranks are equally fast; mean over
-  /// ranks. Absent without pipeline stages, and if the bubble is not known.
+  /// The part of the bubble that remains if all ranks are equally fast; mean over ranks. Absent
+  /// without pipeline stages, and if the bubble is not known.
   std::optional<double> schedule_bubble;
   /// Seconds by which the clocks of ranks may differ; waits shorter than this were not counted.
   /// Absent if the clock of some traced rank is not aligned.
   std::optional<double> clock_error;
 };
 
-/// Divides the traced steps of a point into these categories:
-///   compute: a compute op runs.
-///   copies: a Copy op, or advice on managed memory, runs, and no compute op.
-///   transfer, wait, bubble: a communication op of this rank runs, and neither of the above. The
-///     time until the op's last member or partner has arrived is wait, the rest transfer. In
-///     exchanges between pipeline stages, the time until the last partner has arrived is divided
-///     further. For each rank, the bubble is the smaller of this time and the idle time when this
-///     step's measured op times are replayed on a network that takes no time; the rest is wait.
-///   gap: no op of this rank runs, but at least one has not begun yet.
-///   other: the rest of the step, such as time after the last op, or time in which a span cannot
-///     have run (before the previous op of its stream, or an op that it waits for, had ended). The
-///     part of a span outside of its step is counted in the span's category, so it lowers `other`.
-/// `unaccounted` is the time in no category plus the time counted outside of the step, as a share
-/// of the steps' time. `missing` names, among others, the ranks that were not traced or whose
-/// clocks are not aligned. Waits shorter than the error of the clocks are not counted.
+/// Divides the traced steps of a point into the categories of docs/breakdown.md. The part of a span
+/// outside of its step is counted in the span's category, so it lowers `other`. `unaccounted` is
+/// the time in no category plus the time counted outside of the step, as a share of the steps'
+/// time. `missing` names, among others, the ranks that were not traced or whose clocks are not
+/// aligned.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
 /// Returns breakdown(point); `traced` is the result of traced_steps(point).
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);

@@ -4,18 +4,16 @@
 
 #include <algorithm>
 #include <compare>
-#include <cstddef>
-#include <map>
-#include <optional>
+#include <limits>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "calibration/calibration.hpp"
 #include "program/op.hpp"
+#include "results/records/point_facts.hpp"
 #include "units/quantity.hpp"
+#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis::breakdown {
 namespace {
@@ -116,6 +114,43 @@ void add_rank(const results::PointData& point, const TracedStep& step, int rank,
   }
 }
 
+/// Returns an option that is a count; 0 if it is not a whole number from 1 to the largest int.
+int count_of(const results::PointData& point, const std::string& key) {
+  const double number = results::count_in(point.options, key).value_or(0);
+  return number <= std::numeric_limits<int>::max() ? static_cast<int>(number) : 0;
+}
+
+bool receives_from_a_stage(const program::Outline& outline, const program::OutlineOp& op) {
+  return program::between_stages(op) &&
+         std::ranges::any_of(outline.transfers_of(op),
+                             [](const program::OutlineTransfer& transfer) {
+                               return transfer.axis == mesh::Axis::pp &&
+                                      transfer.direction == program::Direction::receive;
+                             });
+}
+
+std::optional<HandOverTimes> hand_over_times(const results::PointData& point,
+                                             const TracedSteps& traced) {
+  std::vector<double> seconds;
+  for (const TracedStep& step : traced.steps) {
+    for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
+      if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
+      const program::Outline& outline = point.outline.of(static_cast<int>(rank));
+      for (const timeline::Span& span : step.traces[rank]->spans) {
+        if (!receives_from_a_stage(outline, outline.ops[span.op])) continue;
+        const units::Nanoseconds busy = transfer_time(span, step.waits[rank][span.op]);
+        seconds.push_back(units::to_seconds(busy).value());
+      }
+    }
+  }
+  if (seconds.empty()) return std::nullopt;
+  std::ranges::sort(seconds);
+  const std::size_t last = seconds.size() - 1;
+  return HandOverTimes{.median = (seconds[last / 2] + seconds[(last + 1) / 2]) / 2,
+                       .p90 = seconds[last * 9 / 10],
+                       .messages = seconds.size()};
+}
+
 }  // namespace
 
 std::map<std::string, double> op_times(const results::PointData& point) {
@@ -143,12 +178,12 @@ std::vector<GemmTime> gemm_times(const results::PointData& point) {
         sum.flop += op.flop;
       });
   std::vector<GemmTime> times;
-  for (const auto& [shape, sum] : of_shape) {
-    const auto each = static_cast<double>(traces);
-    times.push_back({.shape = shape,
-                     .calls = sum.calls / each,
-                     .seconds = sum.seconds / each,
-                     .flop = sum.flop / each});
+  for (auto& [shape, mean] : of_shape) {
+    mean.shape = shape;
+    for (double* const sum : {&mean.calls, &mean.seconds, &mean.flop}) {
+      *sum /= static_cast<double>(traces);
+    }
+    times.push_back(mean);
   }
   std::ranges::stable_sort(times, std::ranges::greater{}, &GemmTime::seconds);
   return times;
@@ -180,6 +215,33 @@ std::vector<LinkShare> link_shares(const results::RunData& run, const results::P
                       .share = sum.alone / sum.measured});
   }
   return shares;
+}
+
+std::optional<double> formula_bubble(const results::PointData& point) {
+  const auto schedule = point.options.find("schedule");
+  const int microbatches = count_of(point, "microbatches");
+  if (schedule == point.options.end() || microbatches == 0 || point.mesh.pp < 2) {
+    return std::nullopt;
+  }
+  using workloads::stack::Schedule, workloads::stack::schedule_names;
+  const auto name = std::ranges::find(schedule_names, schedule->second);
+  if (name == schedule_names.end()) return std::nullopt;
+  workloads::stack::Pipeline pipeline{
+      .schedule = static_cast<Schedule>(name - schedule_names.begin()),
+      .stages = point.mesh.pp,
+      .microbatches = microbatches};
+  if (pipeline.schedule == Schedule::interleaved) {
+    pipeline.chunks = std::max(1, count_of(point, "v"));
+  }
+  const double idle = workloads::stack::ideal_bubble(pipeline);  // idle time / compute time
+  return idle / (1 + idle);
+}
+
+std::optional<PipelineReport> pipeline_report(const results::PointData& point,
+                                              const TracedSteps& traced) {
+  if (point.mesh.pp < 2) return std::nullopt;
+  return PipelineReport{.formula_bubble = formula_bubble(point),
+                        .hand_over = hand_over_times(point, traced)};
 }
 
 }  // namespace isoscale::analysis::breakdown

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +13,9 @@
 #include "results/records/calibration_data.hpp"
 #include "results/records/run_data.hpp"
 
-/// Adds up the times of ops in traced steps: of all ops by kind, of GEMMs by shape, and of
-/// collectives for a comparison with the same calls while nothing else runs.
+/// Evaluates the times of ops in traced steps: of all ops by kind, of GEMMs by shape, of
+/// collectives for a comparison with the same calls while nothing else runs, and of messages
+/// between stages.
 namespace isoscale::analysis::breakdown {
 
 /// Returns for each kind of op ("gemm", "cast", "all_reduce", ...) the seconds that its ops take
@@ -52,5 +55,29 @@ struct LinkShare {
                                                  const results::PointData& point,
                                                  const TracedSteps& traced,
                                                  const results::CalibrationData& calibration);
+
+/// The times that messages between stages took once both sides had arrived, in seconds. One message
+/// is the activation of one microbatch or its gradient.
+struct HandOverTimes {
+  double median = 0, p90 = 0;
+  std::size_t messages = 0;
+};
+
+/// The ideal bubble of a pipeline's schedule, and the times of the messages between stages.
+struct PipelineReport {
+  /// The bubble as a share of the step by the formula of the schedule
+  /// (workloads/stack/pipeline.hpp), which assumes that all stages take equally long, that backward
+  /// takes twice as long as forward, and that messages take no time. Absent if this version does
+  /// not know the schedule, or if the number of microbatches is not known.
+  std::optional<double> formula_bubble;
+  /// Absent if no rank that receives messages has both a trace and an aligned clock.
+  std::optional<HandOverTimes> hand_over;
+};
+
+/// Returns the report on a point's pipeline; absent for points without pipeline stages.
+[[nodiscard]] std::optional<PipelineReport> pipeline_report(const results::PointData& point,
+                                                            const TracedSteps& traced);
+/// Returns PipelineReport::formula_bubble alone; absent for points without pipeline stages, too.
+[[nodiscard]] std::optional<double> formula_bubble(const results::PointData& point);
 
 }  // namespace isoscale::analysis::breakdown

@@ -13,10 +13,9 @@ using program::OpKind;
 using timeline::Interval;
 using units::Nanoseconds;
 
-/// The parts of a step to which a moment may belong. If several apply, the first one in this order
-/// gets the moment. `impossible` (spans that contradict others) comes first, so that contradictions
-/// are always seen. `late` is the waiting in exchanges between pipeline stages, `wait` all other
-/// waiting.
+/// The parts of a step to which a moment may belong; of several, the first gets it. `impossible`
+/// (spans that contradict others) comes first, so that contradictions are always seen. `late` is
+/// the waiting in exchanges between pipeline stages, `wait` all other waiting.
 enum class Claim : std::uint8_t { impossible, compute, copies, transfer, wait, late };
 
 struct Segment {
@@ -75,17 +74,15 @@ class Lanes {
     if (begin > span.end || (begin == span.end && begin > span.start)) return;
     Lane& lane = lanes_[stream];
     const Claim claim = claim_of(op.kind);
-    if (begin == span.end) {  // an op of length 0 stays, since the idle time before it is a gap
-      lane.push_back({begin, span.end, number, claim});
-      return;
-    }
+    // An op of length 0 stays, since the idle time before it is a gap.
+    const bool is_empty = begin == span.end;
     if (claim == Claim::transfer) {
       const Nanoseconds arrival = std::clamp(span.start + wait, begin, span.end);
       const Claim waiting = program::between_stages(op) ? Claim::late : Claim::wait;
       if (begin < arrival) lane.push_back({begin, arrival, number, waiting});
       begin = arrival;
     }
-    if (begin < span.end) lane.push_back({begin, span.end, number, claim});
+    if (begin < span.end || is_empty) lane.push_back({begin, span.end, number, claim});
   }
 
   void refuse(Nanoseconds begin, Nanoseconds end) {
@@ -162,21 +159,20 @@ class Sweep {
     last_ = owner.op;
     shares_[owner.op].*(owner.claim < Claim::wait ? &OpShare::own : &OpShare::waiting) += length;
     total(owner.claim) += length;
-    if (owner.claim < Claim::transfer) hide(time);
-    if (owner.claim == Claim::compute && copies_in(time)) {
-      result_.hidden_copies += time.end - time.begin;
-    }
+    if (owner.claim < Claim::transfer) hide(owner.claim, time);
     result_.unaccounted += outside(time);
   }
 
-  /// Adds up the communication that runs during `time`, in which compute or copies hide it.
-  void hide(const Interval& time) {
+  /// Adds up the communication, and under compute the copies, that `owner` hides during `time`.
+  void hide(Claim owner, const Interval& time) {
     const Nanoseconds length = time.end - time.begin;
-    bool any = false, any_transfer = false;
+    bool any = false, any_transfer = false, any_copy = false;
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
       if (next_[lane] == lanes_[lane].size()) continue;
       const Segment& segment = lanes_[lane][next_[lane]];
-      if (segment.begin > time.begin || segment.claim < Claim::transfer) continue;
+      if (segment.begin > time.begin) continue;
+      any_copy = any_copy || (owner == Claim::compute && segment.claim == Claim::copies);
+      if (segment.claim < Claim::transfer) continue;
       shares_[segment.op].hidden += length;
       any = true;
       if (segment.claim != Claim::transfer) continue;
@@ -185,15 +181,7 @@ class Sweep {
     }
     if (any) result_.hidden += length;
     if (any_transfer) result_.hidden_transfer += length;
-  }
-
-  [[nodiscard]] bool copies_in(const Interval& time) const {
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (next_[lane] == lanes_[lane].size()) continue;
-      const Segment& segment = lanes_[lane][next_[lane]];
-      if (segment.begin <= time.begin && segment.claim == Claim::copies) return true;
-    }
-    return false;
+    if (any_copy) result_.hidden_copies += length;
   }
 
   void idle(const Segment* upcoming, const Interval& time) {

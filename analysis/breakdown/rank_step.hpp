@@ -46,19 +46,18 @@ struct RankStep {
   Unexplained largest;                 ///< the longest stretch in no category
 };
 
-/// Splits a step into categories so that each moment counts once. If several ops run at once, the
-/// first of the categories compute, copies, transfer, wait and late gets the moment; within a
-/// category, the op on the lowest stream. Time in which nothing runs before the start of an op is
-/// gap. Two times are in no category: time in which a span cannot have run (before the previous op
-/// of its stream, or an op that it waits for, had ended), and time after the last op. `waits[op]`
-/// is how long an op waited for its last partner. `trace` is usable: it has one span per op, in
-/// order, with possible times. `shares` gets one entry per op.
+/// Splits a step into categories so that each moment counts once: if several ops run at once, for
+/// the first of the categories compute, copies, transfer, wait and late, and within a category for
+/// the op on the lowest stream. Two times are in no category: time in which a span cannot have run
+/// (before the previous op of its stream, or an op that it waits for, had ended), and time after
+/// the last op. `waits[op]` is how long an op waited for its last partner. `trace` is usable (see
+/// usable_step). `shares` gets one entry per op.
 [[nodiscard]] RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
                              std::span<const units::Nanoseconds> waits, program::Folding folding,
                              std::vector<OpShare>& shares);
 
-/// Numbers the layers of the model that have ops. The number, called slot, is the index of the
-/// layer in PlaceSums.
+/// Numbers the layers of the model that have ops. The number, called slot, is their index in
+/// PlaceSums.
 class Layers {
  public:
   explicit Layers(const program::OutlineSet& set);

@@ -29,9 +29,8 @@ using units::Nanoseconds;
 using Table = std::vector<Nanoseconds>;
 using Traces = std::vector<const timeline::StepTrace*>;
 
-/// The numbers of plays (runs of the step) before and after the replay has settled. In the first
-/// play all ranks begin at the same time, unlike in the steady state, so the settling plays are not
-/// counted.
+/// The numbers of plays (runs of the step) before and after the replay has settled. The former are
+/// not counted, since all ranks begin the first play at the same time, unlike in the steady state.
 constexpr int settling_plays = 2;
 constexpr int counted_plays = 2;
 
@@ -44,9 +43,8 @@ Table measured_times(const Outline& outline, const timeline::StepTrace& trace) {
   return table;
 }
 
-/// Returns the mean time of each op over `traces`, which are of ranks that play the program
-/// `outline`; empty without traces. Communication ops have the time 0, since the network of the
-/// replay takes no time.
+/// Returns the mean time of each op over traces of the program `outline`; empty without traces.
+/// Communication ops have the time 0, as on the network of the replay.
 Table mean_times(const Outline& outline, const Traces& traces) {
   Table sum;
   for (const timeline::StepTrace* const trace : traces) {
@@ -117,8 +115,7 @@ Nanoseconds busy_time(const Outline& outline, const timeline::StepTrace& step) {
 }
 
 /// Records, from play number `first` on, when the plays of each rank began and ended and how long
-/// its exchanges between stages took. On a network that takes no time, an exchange consists of
-/// waiting only.
+/// its exchanges between stages took, which is waiting only.
 class Policy {
  public:
   Policy(const program::OutlineSet& set, const simulate::Costs& costs, int first)
@@ -198,7 +195,7 @@ std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simula
 }
 
 /// Returns the times over the counted plays of the condensed programs. If these deadlock, it plays
-/// the whole programs, so that the error message has the op numbers of the whole programs.
+/// the whole programs, whose op numbers the error message then has.
 std::vector<Policy::Rank> condensed_times(const results::PointData& point, const LikeRanks& like,
                                           const simulate::Costs& all_costs) {
   const program::Folding folding = folding_of(point);

@@ -18,16 +18,15 @@
 namespace isoscale::analysis::breakdown {
 
 /// The programs of a step with far fewer ops: successive compute and copy ops of a stream are
-/// merged into one op. A merged op ends with an op for which others wait, and a new one begins with
-/// an op that itself waits. All communication ops begin and end at the same times as in the whole
-/// programs.
+/// merged into one, which ends with an op for which others wait, or before an op that itself waits.
+/// All communication ops begin and end at the same times as in the whole programs.
 class Condensed {
  public:
   Condensed(const program::OutlineSet& whole, program::Folding folding);
 
   [[nodiscard]] const program::OutlineSet& set() const { return set_; }
-  /// Returns the costs of the merged ops, computed from the costs of the ops in the whole programs.
-  /// Each rank keeps the number of its table of costs (table_of_rank).
+  /// Returns the costs of the merged ops from those of the whole programs. Each rank keeps the
+  /// number of its table of costs (table_of_rank).
   [[nodiscard]] simulate::Costs costs(const simulate::Costs& whole) const;
 
  private:
@@ -51,27 +50,23 @@ struct LikeRanks {
 /// come from usable traces, which have one span per op with possible times.
 [[nodiscard]] LikeRanks like_ranks(const program::OutlineSet& set, simulate::Costs costs);
 
-/// The result of a replay with measured compute and copy times on a network that takes no time: one
-/// step in the steady state.
+/// The result of a replay: one step in the steady state.
 struct Replay {
-  /// The time, for each rank, in which exchanges between stages wait for their partners and no
-  /// other op of the rank runs.
+  /// By rank, the time in which exchanges between stages wait and no other op of the rank runs.
   std::vector<units::Nanoseconds> idle;
   units::Nanoseconds step;  ///< time from one step to the next, of the slowest rank
   std::set<int> assumed;    ///< ranks without a trace, played with mean op times of other ranks
 };
 
-/// Replays one step. `traces` has at least one trace, and all are usable; `condensed` is
-/// made from the point's programs. Throws base::Error if some program has no traced rank, or if the
-/// programs deadlock.
+/// Replays one step. `traces` has at least one trace, and all are usable; `condensed` is made from
+/// the point's programs. Throws base::Error if a program has no traced rank, or on a deadlock.
 [[nodiscard]] Replay replay_on_free_network(const results::PointData& point,
                                             const Condensed& condensed, const TraceOfRank& traces);
 
 /// Replays the steps with equally fast ranks, so that only the schedule causes idle time. All ranks
 /// with the same program get the op times of the first traced rank among them: the mean time of
 /// each op over the steps, scaled by one factor that makes the time per FLOP of the rank's GEMMs
-/// equal to that of the median rank. Throws base::Error if some program has no traced rank, or if
-/// the programs deadlock.
+/// equal to that of the median rank. Throws as replay_on_free_network() does.
 [[nodiscard]] Replay replay_of_schedule(const results::PointData& point, const Condensed& condensed,
                                         const std::vector<TracedStep>& steps);
 

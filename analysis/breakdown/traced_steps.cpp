@@ -35,15 +35,15 @@ constexpr bool is_of_group(OpKind kind) {
   return program::communicates(kind) && kind != OpKind::exchange;
 }
 
-/// The axes and the stream of a communicator. The collectives that have both in common are numbered
-/// in program order on each rank, and those with the same number match.
+/// The axes and the stream of a communicator. The collectives with the same are numbered in program
+/// order on each rank, and those with the same number match.
 struct CollectiveClass {
   mesh::AxisSet axes;
   program::StreamId stream = 0;
   auto operator<=>(const CollectiveClass&) const = default;
 };
-/// The axis, offset and direction of messages. The messages that have all three in common are
-/// numbered in program order on each rank, and sends match receives by this number.
+/// The axis, offset and direction of messages. The messages with the same are numbered in program
+/// order on each rank, and sends match receives by this number.
 struct MessageClass {
   mesh::Axis axis = mesh::Axis::pp;
   std::int64_t offset = 0;
@@ -58,9 +58,8 @@ struct MessageClass {
   }
 };
 
-/// The ops of one outline (a program without data), by collective class and by message class. The
-/// op numbers of a class are in program order, so that an op's position in the list is its number
-/// within the class.
+/// The numbers of one outline's ops, by collective class and by message class, in program order: an
+/// op's position in a list is its number within the class.
 struct Sequences {
   std::map<CollectiveClass, std::vector<std::uint32_t>> collectives;
   std::map<MessageClass, std::vector<std::uint32_t>> messages;
@@ -86,8 +85,8 @@ Sequences sequences_of(const Outline& outline) {
 
 /// The result of matching the ops of a step's ranks.
 struct Arrivals {
-  /// Indexed by [rank][op]: the latest start among a communication op and the matching ops of its
-  /// traced partners; for all other ops their own start. Empty for ranks without a trace.
+  /// Indexed by [rank][op]: the latest start among an op and the matching ops of its traced
+  /// partners. Empty for ranks without a trace.
   std::vector<std::vector<Nanoseconds>> last;
   std::vector<std::vector<std::uint32_t>> instance;  ///< as in TracedStep: numbers of instances
   std::uint32_t instances = 0;
@@ -96,9 +95,9 @@ struct Arrivals {
   std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
 };
 
-/// Matches the n-th collective of each (axes, stream, group) among its members, and the n-th
-/// message of each (axis, offset, direction) between its two ranks. The time is linear in the
-/// number of spans. The traces are usable (is_usable()) and belong to ranks of the set.
+/// Matches the n-th collective of each class and group among its members, and the n-th message of
+/// each class between its two ranks, in a time linear in the number of spans. The traces are
+/// usable.
 class Matcher {
  public:
   Matcher(const OutlineSet& set, const TraceOfRank& traces) : set_(set), traces_(traces) {
@@ -159,8 +158,8 @@ class Matcher {
     return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
   }
 
-  /// For the collectives of one group, by their number within their class: the latest time at which
-  /// a traced member arrived, and the instance number (see TracedStep::instance).
+  /// For the collectives of one group, by their number within their class: when the last traced
+  /// member arrived, and the instance number (see TracedStep::instance).
   struct Group {
     std::vector<Nanoseconds> latest;
     std::vector<std::uint32_t> instance;

@@ -17,10 +17,9 @@
 #include "units/quantity.hpp"
 
 /// Finds the traced steps of a point that are analysed: those that are neither warm-up nor the
-/// first of a block of traced steps. It checks the traces first, since run files may be damaged.
-/// Then it matches the ops of different ranks that communicate with each other, which shows how
-/// long each op waited for its last partner. An outline is the list of a program's ops without
-/// data, as run files store it; ranks with the same program share one outline.
+/// first of a block of traced steps. It checks the traces first, since run files may be damaged,
+/// and matches the ops of different ranks that communicate with each other, which shows how long
+/// each op waited for its last partner. An outline is a program without data, as files store it.
 namespace isoscale::analysis::breakdown {
 
 /// Returns why the point's outlines (the ops of each rank's program) cannot be used; empty when
@@ -39,15 +38,11 @@ namespace isoscale::analysis::breakdown {
 /// True if the times of `rank` can be compared with those of other ranks.
 [[nodiscard]] bool aligned(const results::PointData& point, int rank);
 
-/// True if a traced step is analysed: it is neither warm-up nor the first of its block of traced
-/// steps.
+/// True if a traced step is analysed: it is neither warm-up nor the first of its block.
 [[nodiscard]] bool step_counts(const results::PointData& point, const timeline::Timeline& step);
-
-/// True if step number `step` is neither warm-up nor the first of its block of traced steps.
 [[nodiscard]] bool step_counts(const results::PointData& point, std::uint32_t step);
 
-/// Returns the usable traces of the analysed steps, by rank of the point; not owned. Empty if the
-/// point has an outline_problem().
+/// Returns the usable traces of the analysed steps, by rank; empty with an outline_problem().
 [[nodiscard]] std::map<int, std::vector<const timeline::StepTrace*>> usable_traces(
     const results::PointData& point);
 
@@ -55,8 +50,8 @@ namespace isoscale::analysis::breakdown {
 /// have one value of each kind for each of the `ranks` ranks.
 [[nodiscard]] std::vector<double> busy_seconds(const results::OpSums& step, std::size_t ranks);
 
-/// Returns "rank 3", "ranks 0-3, 8" or "ranks 0-3, 8, 10, 12 and 5 more" for ranks of the point,
-/// with at most four ranges. The text has their numbers in MPI_COMM_WORLD.
+/// Returns "rank 3", "ranks 0-3, 8" or "ranks 0-3, 8, 10, 12 and 5 more", with at most four ranges,
+/// for ranks of the point. The text has their numbers in MPI_COMM_WORLD.
 [[nodiscard]] std::string rank_list(const results::PointData& point, const std::set<int>& ranks);
 
 /// One step's traces by rank of the point; null where the rank has no trace. Not owned.
@@ -82,21 +77,19 @@ struct Message {
 struct TracedStep {
   std::uint32_t step = 0;  ///< number among all steps of the point
   TraceOfRank traces{};    ///< usable traces, see usable_step; not owned
-  /// Indexed by [rank][op]: how long a communication op waited for its last known partner. 0 for
-  /// all other ops, and for waits that do not exceed the clock error. Empty for ranks without a
-  /// trace or an aligned clock.
+  /// Indexed by [rank][op]: how long a communication op waited for its last known partner; 0 for
+  /// other ops, and for waits up to the clock error. Empty without a trace or an aligned clock.
   std::vector<std::vector<units::Nanoseconds>> waits{};
   /// Indexed by [rank][op]: the number of the instance (a collective, or a pair of exchanges) that
   /// a communication op is part of; no_instance for other ops, and for exchanges with several
-  /// partners or with a partner that cannot be compared. Empty for ranks without a trace or an
-  /// aligned clock.
+  /// partners or with one that cannot be compared. Empty as `waits` is.
   std::vector<std::vector<std::uint32_t>> instance{};
   std::uint32_t instances = 0;
 };
 
 /// Returns the step of a timeline with its usable traces, but without waits. A trace is usable if
-/// it has one span per op of its rank's program, in order, and all its times are possible; the
-/// ranks of other traces are added to `broken`. The point has no outline_problem().
+/// it has one span per op of its rank's program, in order, with possible times; the ranks of others
+/// are added to `broken`. The point has no outline_problem().
 [[nodiscard]] TracedStep usable_step(const results::PointData& point,
                                      const timeline::Timeline& timeline, std::set<int>& broken);
 
@@ -112,8 +105,7 @@ struct TracedSteps {
   bool sees_messages = true;
   double clock_error = 0;  ///< seconds by which the clocks of aligned ranks may differ
 
-  /// True if every wait is known: all partners have traces and matching ops, and all clocks are
-  /// aligned.
+  /// True if every wait is known.
   [[nodiscard]] bool knows_waits() const {
     return unseen.empty() && unaligned.empty() && unmatched.empty();
   }
@@ -123,13 +115,11 @@ struct TracedSteps {
   }
 };
 
-/// Returns the traced steps that are analysed (see step_counts). `point` has no outline_problem and
-/// must outlive the result.
+/// Returns the analysed steps. `point` has no outline_problem() and must outlive the result.
 [[nodiscard]] TracedSteps traced_steps(const results::PointData& point);
 
-/// Returns the transfer time of a communication op: the length of its span without the wait for its
-/// last partner. It is 0 if the partner arrived after the end of the span, which is possible for a
-/// message that was sent eagerly.
+/// Returns the length of a communication op's span without the wait for its last partner; 0 if the
+/// partner arrived after its end, as is possible for a message that was sent eagerly.
 [[nodiscard]] inline units::Nanoseconds transfer_time(const timeline::Span& span,
                                                       units::Nanoseconds wait) {
   return std::max(span.end - span.start - wait, units::Nanoseconds{0});

@@ -13,41 +13,52 @@ namespace {
 
 using units::Nanoseconds;
 
-/// Calls visit(rank, op, instance) for every op of a step that is part of an instance: a
-/// collective, or a pair of exchanges.
-template <class Visit>
-void for_each_member(const TracedStep& step, Visit&& visit) {
+/// The waits of the members of an instance: a collective, or a pair of exchanges.
+struct Instance {
+  Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
+  std::size_t rank = 0;  ///< the first rank of which `least_of` returned the least time
+  Nanoseconds wait;      ///< of this rank
+  Nanoseconds sum;
+  int members = 0;
+};
+
+/// Returns the instances of a step by number. `least_of`(rank, op) is a time of a member by which
+/// members are compared; members for which it is absent are left out.
+template <class LeastOf>
+std::vector<Instance> instances_of(const TracedStep& step, const LeastOf& least_of) {
+  std::vector<Instance> instances(step.instances);
   for (std::size_t rank = 0; rank < step.waits.size(); ++rank) {
     for (std::size_t op = 0; op < step.waits[rank].size(); ++op) {
-      const std::uint32_t instance = step.instance[rank][op];
-      if (instance != no_instance) visit(rank, op, instance);
+      const std::uint32_t number = step.instance[rank][op];
+      if (number == no_instance) continue;
+      const std::optional<Nanoseconds> time = least_of(rank, op);
+      if (!time) continue;
+      Instance& instance = instances[number];
+      const Nanoseconds wait = step.waits[rank][op];
+      if (*time < instance.least) {
+        instance.least = *time;
+        instance.rank = rank;
+        instance.wait = wait;
+      }
+      instance.sum += wait;
+      ++instance.members;
     }
   }
+  return instances;
 }
 
 /// Returns for each rank the seconds that other members waited in one step in the collectives where
 /// this rank arrived last.
 std::vector<double> caused_in(const TracedStep& step, const program::OutlineSet& set) {
-  struct Instance {
-    std::size_t last = 0;
-    Nanoseconds least{std::numeric_limits<std::int64_t>::max()}, sum;
+  const auto wait_in_collective = [&](std::size_t rank, std::size_t op) {
+    const bool pair = set.of(static_cast<int>(rank)).ops[op].kind == program::OpKind::exchange;
+    return pair ? std::nullopt : std::optional{step.waits[rank][op]};
   };
-  std::vector<Instance> instances(step.instances);
-  for_each_member(step, [&](std::size_t rank, std::size_t op, std::uint32_t number) {
-    if (set.of(static_cast<int>(rank)).ops[op].kind == program::OpKind::exchange) return;
-    Instance& instance = instances[number];
-    const Nanoseconds wait = step.waits[rank][op];
-    if (wait < instance.least) {
-      instance.least = wait;
-      instance.last = rank;
-    }
-    instance.sum += wait;
-  });
-  std::vector<double> seconds(step.waits.size());
-  for (const Instance& instance : instances) {
-    seconds[instance.last] += units::to_seconds(instance.sum).value();
+  std::vector<double> caused(step.waits.size());
+  for (const Instance& instance : instances_of(step, wait_in_collective)) {
+    caused[instance.rank] += seconds(instance.sum);
   }
-  return seconds;
+  return caused;
 }
 
 /// Returns the compute and copy time of each rank, indexed by [step][rank]; empty if one of them is
@@ -79,31 +90,13 @@ WaitCauses::WaitCauses(const TracedSteps& steps) : steps_(steps) {
 
 std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
   const TracedStep& step = steps_.steps[at];
-  struct Instance {
-    /// For each member, its waits in all other steps are summed; this is the smallest of these
-    /// sums.
-    Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
-    Nanoseconds of_expected;  ///< wait in this step of the member whose sum is `least`
-    Nanoseconds sum;
-    int members = 0;
+  const auto wait_in_other_steps = [&](std::size_t rank, std::size_t op) {
+    return total_[rank][op] - step.waits[rank][op];
   };
-  std::vector<Instance> instances(step.instances);
-  for_each_member(step, [&](std::size_t rank, std::size_t op, std::uint32_t number) {
-    Instance& instance = instances[number];
-    const Nanoseconds wait = step.waits[rank][op];
-    const Nanoseconds elsewhere = total_[rank][op] - wait;
-    if (elsewhere < instance.least) {
-      instance.least = elsewhere;
-      instance.of_expected = wait;
-    }
-    instance.sum += wait;
-    ++instance.members;
-  });
   std::vector<double> shares;
-  shares.reserve(instances.size());
-  for (const Instance& instance : instances) {
+  for (const Instance& instance : instances_of(step, wait_in_other_steps)) {
     shares.push_back(instance.sum > Nanoseconds{0}
-                         ? instance.members * (instance.of_expected / instance.sum)
+                         ? instance.members * (instance.wait / instance.sum)
                          : std::numeric_limits<double>::quiet_NaN());
   }
   return shares;
@@ -112,11 +105,10 @@ std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
 std::size_t WaitCauses::instances() const {
   std::size_t count = 0;
   for (const TracedStep& step : steps_.steps) {
-    std::vector<bool> waited(step.instances);
-    for_each_member(step, [&](std::size_t rank, std::size_t op, std::uint32_t number) {
-      if (step.waits[rank][op] > Nanoseconds{0}) waited[number] = true;
-    });
-    count += static_cast<std::size_t>(std::ranges::count(waited, true));
+    const auto no_time = [](std::size_t, std::size_t) { return Nanoseconds{0}; };
+    count += static_cast<std::size_t>(std::ranges::count_if(
+        instances_of(step, no_time),
+        [](const Instance& instance) { return instance.sum > Nanoseconds{0}; }));
   }
   return count;
 }
@@ -125,12 +117,12 @@ CausedWait WaitCauses::caused(const program::OutlineSet& set) const {
   CausedWait result{.of_rank = std::vector<double>(total_.size()),
                     .steps_as_last = std::vector<int>(total_.size())};
   for (const TracedStep& step : steps_.steps) {
-    const std::vector<double> seconds = caused_in(step, set);
-    const auto most = std::ranges::max_element(seconds);
-    if (most != seconds.end() && *most > 0) {
-      ++result.steps_as_last[static_cast<std::size_t>(most - seconds.begin())];
+    const std::vector<double> waits = caused_in(step, set);
+    const auto most = std::ranges::max_element(waits);
+    if (most != waits.end() && *most > 0) {
+      ++result.steps_as_last[static_cast<std::size_t>(most - waits.begin())];
     }
-    for (std::size_t rank = 0; rank < seconds.size(); ++rank) result.of_rank[rank] += seconds[rank];
+    std::ranges::transform(result.of_rank, waits, result.of_rank.begin(), std::plus<>{});
   }
   for (double& value : result.of_rank) value /= static_cast<double>(steps_.steps.size());
   return result;

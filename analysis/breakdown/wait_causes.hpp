@@ -25,11 +25,10 @@ class WaitCauses {
   [[nodiscard]] bool known() const { return steps_.steps.size() >= 2; }
 
   /// Returns for each instance (collective, or pair of exchanges) in step number `at` the share of
-  /// its waiting that is noise. The rank with the least mean wait in the other steps is expected to
-  /// arrive last. The share is the wait of this rank in this step, divided by the mean wait of all
-  /// members; it exceeds 1 if the expected rank came early. This step does not influence which rank
-  /// is expected. Over many instances the share therefore averages to 1 for pure noise, and to 0
-  /// for pure imbalance. NaN if no member waited.
+  /// its waiting that is noise: the wait in this step of the rank with the least mean wait in the
+  /// other steps, which is expected to arrive last, divided by the mean wait of all members. Over
+  /// many instances the share averages to 1 for pure noise, and to 0 for pure imbalance; a single
+  /// one may exceed 1. NaN if no member waited.
   [[nodiscard]] std::vector<double> noise_shares(std::size_t at) const;
 
   /// Returns the number of instances (collectives, or pairs of exchanges) over all steps in which
@@ -45,9 +44,9 @@ class WaitCauses {
   std::vector<std::vector<units::Nanoseconds>> total_;  ///< [rank][op], sums over steps
 };
 
-/// Estimates the share of waiting that is noise from each rank's compute and copy times in traced
-/// steps, as if each step had a single collective, at its end. Unlike WaitCauses it needs no spans.
-/// Absent for fewer than six steps, if a time is not known, and if no rank would wait.
+/// Estimates the share of waiting that is noise without spans, from each rank's compute and copy
+/// times in traced steps, as if each step had a single collective, at its end. Absent for fewer
+/// than six steps, if a time is not known, and if no rank would wait.
 [[nodiscard]] std::optional<double> noise_share(std::span<const results::OpSums> sums);
 
 }  // namespace isoscale::analysis::breakdown

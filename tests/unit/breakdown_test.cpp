@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/pipeline_report.hpp"
+#include "analysis/breakdown/op_times.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis_test.hpp"
 

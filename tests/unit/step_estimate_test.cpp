@@ -3,7 +3,7 @@
 #include "analysis/predict/step_estimate.hpp"
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/pipeline_report.hpp"
+#include "analysis/breakdown/op_times.hpp"
 #include "analysis/efficiency/losses.hpp"
 #include "analysis/report.hpp"
 #include "analysis_test.hpp"
