@@ -51,21 +51,17 @@ std::string microbatch_text(const PointReport& point) {
 }
 
 /// Returns sqrt(ln(of_point)^2 + ln(of_baseline)^2), one half-width of the interval of a speed-up
-/// as a logarithm (see add_losses). Each argument is the ratio upper bound / median or median /
-/// lower bound of a step time: that of the point, and that of the baseline. Ratios below 1 count as
-/// 1.
+/// as a logarithm (see add_losses), from the ratios upper bound / median or median / lower bound of
+/// two step times. Ratios below 1 count as 1.
 double in_quadrature(double of_point, double of_baseline) {
   return std::hypot(std::max(0.0, std::log(of_point)), std::max(0.0, std::log(of_baseline)));
 }
 
-/// Returns the speed-up of a point with its bounds. The speed-up of the baseline relative to itself
-/// is exactly 1, even if its time is uncertain.
+/// Returns the speed-up of a point with its bounds; that of the baseline itself is exactly 1.
 efficiency::ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline) {
   efficiency::ScalingPoint result{
       .p = static_cast<double>(point.data->ranks) / baseline.data->ranks,
-      .speedup = *point.throughput / *baseline.throughput,
-      .lower = std::nullopt,
-      .upper = std::nullopt};
+      .speedup = *point.throughput / *baseline.throughput};
   if (&point == &baseline) {
     result.lower = result.upper = result.speedup;
     return result;
@@ -105,7 +101,6 @@ std::optional<statistics::Located> telling_fraction(const efficiency::ScalingPoi
 /// these half-widths:
 ///   below: sqrt(ln(t.upper / t)^2 + ln(t0 / t0.lower)^2)
 ///   above: sqrt(ln(t / t.lower)^2 + ln(t0.upper / t0)^2)
-/// The baseline's own speed-up is exactly 1.
 void add_losses(Curve& curve, const PointReport& base) {
   const std::optional<efficiency::StepLoss> ideal = step_loss(base);
   const std::optional<efficiency::UsefulWork> useful =

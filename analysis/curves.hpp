@@ -11,46 +11,40 @@
 #include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 
-/// Sorts points into curves, and compares each point with the baseline of its curve.
+/// Sorts points into curves, names these, and compares each point with the baseline of its curve.
 namespace isoscale::analysis {
 
-/// Sorts points into curves, names the curves and compares each point with the baseline of its
-/// curve.
 [[nodiscard]] std::vector<Curve> make_curves(std::vector<PointReport> points,
                                              const ReportOptions& options);
 
 /// Chooses the point that represents several points in a report. Points without labels come first,
-/// then points whose labels still allow them as scaling results, then all other points that are ok.
-/// Among equally good points the one with the most ranks is chosen. Null if no point is ok.
+/// then points whose labels still allow them as scaling results, then others that are ok; of
+/// equally good points, the one with the most ranks. Null if no point is ok.
 [[nodiscard]] const PointReport* telling_point(const std::vector<const PointReport*>& points);
-/// Chooses the point that represents a curve in a report, as the function above does, from the
-/// points with a throughput. The baseline does not show how the curve scales, so it is chosen only
-/// if no other point has a throughput. Null if no point has one.
+/// Chooses the point that represents a curve in the same way from the points with a throughput. The
+/// baseline, which does not show how the curve scales, is the last choice. Null without such
+/// points.
 [[nodiscard]] const PointReport* telling_point(const Curve& curve);
 
-/// Makes names unique: appends texts[i] to names[i] if some other entry j has the same base
-/// (bases[j] == bases[i]) but a different text. An empty text is neither appended nor counted as
-/// different.
+/// Makes names unique: appends texts[i], unless empty, to names[i] if another entry with the same
+/// base has a different text that is not empty.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 const std::vector<std::string>& texts);
 /// Makes the names of curves unique: appends to names[i] the text that `text_of` returns for the
-/// telling_point() of curve i. The text is appended if another curve with the same entry in `bases`
-/// has a different text at a rank count that both curves have.
+/// telling_point() of curve i, if another curve with the same base has a different text at a rank
+/// count that both have.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 std::span<const Curve* const> curves,
                 const std::function<std::string(const PointReport&)>& text_of);
-/// Makes the names of curves unique. It appends the meshes of curves with equal names, or the
-/// microbatches if the meshes are equal too.
+/// Appends the meshes of curves with equal names, or the microbatches if these are equal too.
 void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves);
-/// Makes the names of experiments unique that a launch measured more than once: appends "repeat 2"
-/// to the second of equal names, "repeat 3" to the third, and so on.
+/// Appends "repeat 2" to the second of equal names, "repeat 3" to the third, and so on.
 void tell_repeats_apart(std::vector<std::string>& names);
 
 /// Returns the point of a curve with this rank count (not owned); null if there is none.
 [[nodiscard]] const PointReport* point_of(const Curve& curve, int ranks);
 
-/// Returns the experiment that the points of a curve have in common. The curve has at least one
-/// point.
+/// Returns the experiment that the points (at least one) of a curve have in common.
 [[nodiscard]] Experiment experiment_of(const Curve& curve);
 
 /// A rank count that may become the baseline of a curve.
@@ -61,9 +55,8 @@ struct BaselineCandidate {
 };
 
 /// Chooses the baseline for reports, joined launches, comparisons and predictions: the smallest
-/// rank count whose ranks do not share cores or GPUs, or the smallest of all if every candidate
-/// shares them. A label few-steps does not matter. Absent if there are no candidates. `candidates`
-/// ascend in ranks.
+/// rank count whose ranks do not share cores or GPUs, or else the smallest. Absent without
+/// candidates, which ascend in ranks.
 [[nodiscard]] std::optional<int> baseline_ranks(std::span<const BaselineCandidate> candidates);
 
 /// Returns "1 rank", "4 ranks", "1 node of 8 ranks"; "" for a curve without a baseline.
@@ -72,12 +65,10 @@ struct BaselineCandidate {
 /// Returns the baseline of the curve's efficiencies; null if there is none.
 [[nodiscard]] const PointReport* baseline_point(const Curve& curve);
 
-/// True if the baseline has the label few-steps, which makes every efficiency of the curve
-/// uncertain.
+/// True if the label few-steps of the baseline makes every efficiency of the curve uncertain.
 [[nodiscard]] bool has_unsure_baseline(const Curve& curve);
 
-/// Returns the efficiency of a point with the bounds that follow from those of its speed-up; absent
-/// if the speed-up has no bounds.
+/// Returns the efficiency of a point with the bounds of its speed-up; absent if it has none.
 [[nodiscard]] std::optional<statistics::Located> efficiency_interval(const PointReport& point);
 
 /// Returns the nodes and the ranks per node: "2 x 4" for 4 ranks on each of 2 nodes, "2 x 3-4" for
@@ -87,13 +78,11 @@ struct BaselineCandidate {
 /// Sets the unit of throughput of all points of a curve.
 void set_throughput_unit(Curve& curve);
 
-/// Computes the speed-up, efficiency and losses of the points of a curve relative to its baseline,
-/// which is the one that `options` names or else the one that baseline_ranks() chooses. The points
-/// ascend in ranks.
+/// Computes the speed-up, efficiency and losses of the points of a curve, which ascend in ranks,
+/// relative to the baseline that `options` names or else baseline_ranks() chooses.
 void set_against_baseline(Curve& curve, const ReportOptions& options);
 
-/// Returns a point's step time and the seconds that each cause adds to it, the input of
-/// efficiency::waterfall(). Absent if the point has no throughput, step time or traces.
+/// Returns the input of efficiency::waterfall(); absent without throughput, step time or traces.
 [[nodiscard]] std::optional<efficiency::StepLoss> step_loss(const PointReport& point);
 
 }  // namespace isoscale::analysis

@@ -45,9 +45,8 @@ std::string divided(const std::string& text, int by) {
 }
 
 /// Returns the options that are the same at all rank counts of a curve. Strong scaling keeps the
-/// global batch and changes the number and size of microbatches. Weak scaling keeps the
-/// microbatches of each replica and the experts on each rank: the batch grows with dp, and the
-/// total number of experts with ep.
+/// global batch and changes microbatches. Weak scaling keeps the microbatches of each replica and
+/// the experts on each rank: the batch grows with dp, and the total number of experts with ep.
 Texts shared_options(const PointData& point) {
   Texts options = full_options(point);
   if (point.status == results::PointStatus::skipped) {
@@ -128,8 +127,7 @@ std::optional<toml::table> parsed(const std::string& text) {
   }
 }
 
-/// Turns Open MPI's mapping "ppr:8:node" into "ppr:node". The number of ranks per node is compared
-/// for each point, so launches that differ only in it have the same mapping.
+/// Turns Open MPI's mapping "ppr:8:node" into "ppr:node": ranks per node are compared by point.
 std::string without_count(const std::string& mapping) {
   constexpr std::string_view per_resource = "ppr:";
   const std::size_t end = mapping.find(':', per_resource.size());
@@ -225,14 +223,13 @@ std::vector<UnlikeField> unlike_fields(const Experiment& here, const Experiment&
       add_texts("model ", here.numbers, there.numbers);
     }
   }
-  Texts options = here.options, others = there.options;
-  std::erase_if(options, [&](const auto& at) {
-    return is_scaled(at.first) && !there.options.contains(at.first);
-  });
-  std::erase_if(others, [&](const auto& at) {
-    return is_scaled(at.first) && !here.options.contains(at.first);
-  });
-  add_texts("option ", options, others);
+  const auto comparable = [](Texts mine, const Texts& theirs) {
+    std::erase_if(
+        mine, [&](const auto& at) { return is_scaled(at.first) && !theirs.contains(at.first); });
+    return mine;
+  };
+  add_texts("option ", comparable(here.options, there.options),
+            comparable(there.options, here.options));
   add_texts("setting ", here.settings, there.settings);
   return fields;
 }
@@ -400,7 +397,7 @@ RunFiles without_copies(RunFiles given) {
                         .complete = run.complete,
                         .ended = run.ended});
   }
-  RunFiles kept{.runs = {}, .files = {}, .warnings = std::move(given.warnings)};
+  RunFiles kept{.warnings = std::move(given.warnings)};
   for (const std::size_t i : distinct(contents, kept.warnings)) {
     kept.runs.push_back(std::move(given.runs[i]));
     kept.files.push_back(std::move(given.files[i]));

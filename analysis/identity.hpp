@@ -22,17 +22,14 @@ using results::UnlikeField;
 /// The facts that all points of a curve have in common. The seed is not part of an experiment.
 struct Experiment {
   std::string workload, model, dtype, scaling, placement;
-  /// The options of the workload (see full_options), without the effect of scaling. Under strong
-  /// scaling, microbatch and microbatches are left out. Under weak scaling, batch is left out, and
-  /// the number of experts is divided by ep. For a skipped point, all four are left out, since the
-  /// point may have been skipped before their values were known.
-  std::map<std::string, std::string> options;
-  /// The sizes of the model ("layers", "heads"). Weak scaling multiplies some of them by axes of
-  /// the mesh; they are divided by these axes here, so that they are the same at all rank counts.
-  /// Empty for a skipped point, whose mesh may not be known.
+  /// The options of the workload (see full_options), without the effect of scaling: strong scaling
+  /// leaves out microbatch and microbatches, weak scaling batch, and it divides the number of
+  /// experts by ep. A skipped point, whose values may not be known, has none of the four.
+  std::map<std::string, std::string> options{};
+  /// The sizes of the model ("layers", "heads"), divided by the axes of the mesh by which weak
+  /// scaling multiplies them. Empty for a skipped point, whose mesh may not be known.
   std::map<std::string, std::string> numbers;
-  /// The settings of the launch, which hold for all its points (see settings_of). They are filled
-  /// in when launches are joined or compared; otherwise the map is empty.
+  /// The settings of the launch (see settings_of), filled in when launches are joined or compared.
   std::map<std::string, std::string> settings{};
 };
 
@@ -41,9 +38,8 @@ struct Experiment {
 /// Returns the point's option `key` as text; "" if the point's file has no such option.
 [[nodiscard]] std::string option_of(const results::PointData& point, const std::string& key);
 
-/// Returns the options of a point. Options that it lacks get their defaults: a file of an older
-/// version lacks options that were added later, and it behaved as these defaults say. If the point
-/// has no options at all, the result is empty.
+/// Returns the options of a point; if it has any, those that it lacks get their defaults: a file of
+/// an older version lacks options that were added later, and behaved as these defaults say.
 [[nodiscard]] std::map<std::string, std::string> full_options(const results::PointData& point);
 
 /// Returns the fields in which two experiments differ: workload, model, dtype, scaling, placement,
@@ -52,9 +48,8 @@ struct Experiment {
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const Experiment& here,
                                                      const Experiment& there);
 /// Returns the fields in which two points of one experiment with the same number of ranks differ:
-/// mesh, work, options, injected faults, and labels that say that times do not show the machine's
-/// own speed. The number of nodes is not compared: comparisons of machines allow it to differ, and
-/// code that joins launches checks it separately.
+/// mesh, work, options, injected faults, and unsound labels. The number of nodes, which comparisons
+/// of machines allow to differ, is not compared.
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const results::PointData& here,
                                                      const results::PointData& there);
 /// Returns the fields as text, "CPU: A here, B there; MPI: ..."; "" if there are none.
@@ -73,24 +68,21 @@ struct Experiment {
 /// options, sizes and settings that distinguish it from others with the same beginning.
 [[nodiscard]] std::vector<std::string> titles(const std::vector<Experiment>& experiments);
 
-/// Returns the settings of a launch that apply to all its points and affect their times, as text by
-/// name: fill, graph, gemm_algorithms, blas_threads, host_streams. A setting that the configuration
-/// does not contain has its default value. If the configuration cannot be read, the result has only
-/// graph=on for a launch that used CUDA graphs, and is empty otherwise.
+/// Returns the settings of a launch that affect the times of all its points, as text by name: fill,
+/// graph, gemm_algorithms, blas_threads, host_streams. Settings that the configuration lacks have
+/// their defaults. Without a readable one, the result has at most graph=on, for CUDA graphs.
 [[nodiscard]] std::map<std::string, std::string> settings_of(const results::RunData& run);
 
 /// The hardware and software that a launch ran on, by name: the entries that
-/// results/records/identity.hpp lists, and the recorded environment variables that affect times
-/// (see bears_on_times). Launches that differ in any of these ran on different machines. Unknown or
-/// unset entries are absent.
+/// results/records/identity.hpp lists, and the recorded environment variables that affect times.
+/// Launches that differ in any of these ran on different machines. Unknown entries are absent.
 using Machine = std::map<std::string, std::string>;
 
 /// Returns all values of a fact over the ranks of a launch, as "A + B"; "" if no rank has it.
 [[nodiscard]] std::string values_of(const results::RunData& run, std::string_view fact);
 [[nodiscard]] Machine machine_of(const results::RunData& run);
 
-/// Returns the entries in which two machines differ. A comparison reports these; launches are
-/// joined to one curve only if there are none. The text of a missing environment variable is
+/// Returns the entries in which two machines differ. The text of a missing environment variable is
 /// "unset", that of any other missing entry "unknown".
 [[nodiscard]] std::vector<UnlikeField> unlike_machines(const Machine& here, const Machine& there);
 
@@ -102,18 +94,18 @@ struct FileContent {
   std::string ended;
 };
 
-/// Leaves out copies of a run, since each copy would count as another launch. Of several files with
-/// the same run id it keeps the most complete one, or the first if all are equally complete. Files
-/// without a run id are all kept. Returns the indices of the files to keep, in the order in which
-/// their runs first occurred, and adds a warning for each file that it leaves out.
+/// Leaves out copies of a run, each of which would count as another launch: of several files with
+/// the same run id it keeps the most complete one, or the first of equally complete ones. Returns
+/// the indices of the files to keep, in the order in which their runs first occurred, and adds a
+/// warning for each file that it leaves out.
 [[nodiscard]] std::vector<std::size_t> distinct(const std::vector<FileContent>& files,
                                                 std::vector<std::string>& warnings);
 
 /// The contents of result files, one run each, with the names of the files.
 struct RunFiles {
-  std::vector<results::RunData> runs;
-  std::vector<std::string> files;     ///< name of each run's file
-  std::vector<std::string> warnings;  ///< a sentence for each file that was left out
+  std::vector<results::RunData> runs{};
+  std::vector<std::string> files{};     ///< name of each run's file
+  std::vector<std::string> warnings{};  ///< a sentence for each file that was left out
 };
 
 /// Keeps one file for each run (see distinct) and adds a warning for each file that it leaves out.

@@ -20,28 +20,25 @@ void write_output_file(std::string_view option, const std::filesystem::path& pat
                        const std::function<void(std::ostream&)>& write) {
   namespace fs = std::filesystem;
   if (results::may_be_run_file(path)) {
-    throw base::UsageError(
-        fmt::format("{}: {} holds a run; name another file", option, path.string()));
+    throw base::usage_error("{}: {} holds a run; name another file", option, path.string());
   }
   const bool replaces = if_exists == settings::IfExists::overwrite;
   const fs::path target = results::resolved_output(path);
   std::error_code error;
   const fs::file_status status = fs::symlink_status(target, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw base::UsageError(
-        fmt::format("{}: {} is not a regular file; name another", option, path.string()));
+    throw base::usage_error("{}: {} is not a regular file; name another", option, path.string());
   }
   if (fs::exists(status) && !replaces) {
-    throw base::UsageError(
-        fmt::format("{}: {} exists already; name another file, or add --force to replace it",
-                    option, path.string()));
+    throw base::usage_error(
+        "{}: {} exists already; name another file, or add --force to replace it", option,
+        path.string());
   }
   std::optional<results::TemporaryFile> file;
   try {
     file.emplace(target.parent_path());
   } catch (const base::Error& failure) {
-    throw base::UsageError(
-        fmt::format("{}: cannot write {}: {}", option, path.string(), failure.what()));
+    throw base::usage_error("{}: cannot write {}: {}", option, path.string(), failure.what());
   }
   std::ofstream out{file->path(), std::ios::binary};
   write(out);

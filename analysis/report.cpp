@@ -85,8 +85,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   const PointData& point = *report.data;
   report.breakdown.missing = breakdown::missing_traces(point);
   if (!report.breakdown.missing.empty()) {
-    // The named causes (slow ranks, slow links, ...) do not need traces: run files contain the
-    // total time of each kind of op even for steps whose spans are not stored.
+    // Slow ranks are found without traces, from the sums of op times.
     report.causes.named = efficiency::named_causes(run, point, {}, report.breakdown);
     return;
   }
@@ -152,8 +151,8 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   return report;
 }
 
-/// The largest number of pairs of a traced and an untraced block that are used. The Hodges-Lehmann
-/// estimate averages every two values, so its cost grows with the square of their number.
+/// The most pairs of a traced and an untraced block that are used, evenly spread: the cost of the
+/// Hodges-Lehmann estimate, which averages every two values, grows with the square of their number.
 constexpr std::size_t most_pairs = 256;
 /// The largest relative overhead of tracing for which there is no warning.
 constexpr double tolerated_overhead = 0.01;
@@ -178,10 +177,8 @@ std::string throughput_unit(std::string_view unit, std::span<const double> growt
 }
 
 std::optional<double> model_flop_per_step(const PointData& point) {
-  if (point.flop_of_rank.empty()) return std::nullopt;
-  double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
-  if (!std::isfinite(flop)) return std::nullopt;
-  if (!recomputes(point)) return flop;
+  std::optional<double> flop = flop_per_step(point);
+  if (!flop || !recomputes(point)) return flop;
   const program::OutlineSet& set = point.outline;
   if (set.outlines.empty() || set.outline_of_rank.size() != point.flop_of_rank.size()) {
     return std::nullopt;
@@ -190,9 +187,9 @@ std::optional<double> model_flop_per_step(const PointData& point) {
   for (const program::Outline& step : set.outlines) recomputed.push_back(recomputed_flop(step));
   for (const std::uint32_t outline : set.outline_of_rank) {
     if (outline >= recomputed.size()) return std::nullopt;
-    flop -= recomputed[outline];
+    *flop -= recomputed[outline];
   }
-  return flop > 0 ? std::optional{flop} : std::nullopt;
+  return *flop > 0 ? flop : std::nullopt;
 }
 
 RunReport make_report(const results::RunData& run, std::string file, const ReportOptions& options) {
@@ -226,12 +223,9 @@ RunReport summarise(const results::RunSummary& summary, std::string file,
     at.labels = point.labels;
     if (bench || !figures.step_time) continue;
     const double time = *figures.step_time;
-    add_step_time(at, statistics::Estimate{.median = time,
-                                           .lower = std::nullopt,
-                                           .upper = std::nullopt,
-                                           .minimum = time,
-                                           .maximum = time,
-                                           .samples = figures.counted});
+    add_step_time(
+        at, statistics::Estimate{
+                .median = time, .minimum = time, .maximum = time, .samples = figures.counted});
     add_rates(at, point, options);
   }
   report.curves = make_curves(std::move(points), options);

@@ -84,7 +84,7 @@ std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quan
 
 constexpr double shortest_loop = 1;  // s; no energy is computed for a shorter measuring loop
 
-using Usable = std::vector<const DeviceSeries*>;
+using AllSeries = std::vector<const DeviceSeries*>;
 
 /// Returns the mean growth of a counter in a second: the power (W) from a counter of joules.
 std::optional<double> rate_of_counter(const DeviceSeries& series) {
@@ -106,7 +106,7 @@ std::optional<double> power_of_samples(const DeviceSeries& series) {
 
 /// Returns the power (W) of each rank's GPU, by rank, without the ranks whose GPU has no known
 /// power.
-std::map<int, double> gpu_powers(const Usable& usable) {
+std::map<int, double> gpu_powers(const AllSeries& usable) {
   std::map<int, double> powers;
   const auto add = [&](std::string_view quantity, auto power_from) {
     for (const DeviceSeries* const series : usable) {
@@ -125,7 +125,7 @@ struct NodePower {
   double power = 0;
   int packages = 0;
 };
-std::map<int, NodePower> node_powers(const Usable& usable) {
+std::map<int, NodePower> node_powers(const AllSeries& usable) {
   std::map<int, NodePower> powers;
   for (const DeviceSeries* const series : usable) {
     const bool package = series->device.starts_with("package");
@@ -138,7 +138,7 @@ std::map<int, NodePower> node_powers(const Usable& usable) {
   return powers;
 }
 
-void add_gpus(Energy& energy, const PointData& point, const Usable& usable) {
+void add_gpus(Energy& energy, const PointData& point, const AllSeries& usable) {
   energy.of = "GPUs";
   const std::map<int, double> powers = gpu_powers(usable);
   const auto missing = point.ranks - static_cast<int>(powers.size());
@@ -153,7 +153,7 @@ void add_gpus(Energy& energy, const PointData& point, const Usable& usable) {
 }
 
 void add_packages(Energy& energy, const results::RunData& run, const PointData& point,
-                  const Usable& usable) {
+                  const AllSeries& usable) {
   energy.of = "CPU packages";
   double sum = 0;
   int whole = 0;
@@ -177,7 +177,7 @@ void add_packages(Energy& energy, const results::RunData& run, const PointData& 
 
 /// Returns the seconds that the point's measuring loop took. If the file gives no valid time for
 /// it, returns the longest time between the first and the last sample of a series.
-double loop_seconds(const PointData& point, const Usable& usable) {
+double loop_seconds(const PointData& point, const AllSeries& usable) {
   constexpr double longest_loop = 1e12;
   const double said = point.measured_seconds.value_or(-1);
   if (said >= 0 && said <= longest_loop) return said;
@@ -256,12 +256,8 @@ std::string_view flaw_of(const DeviceSeries& series) {
 }
 
 UsableSeries usable_series(const results::PointData& point) {
-  struct LeftOut {
-    const DeviceSeries* first = nullptr;
-    std::size_t count = 0;
-  };
   UsableSeries usable;
-  std::map<std::string_view, LeftOut> left_out;  // by flaw
+  std::map<std::string_view, AllSeries> left_out;  // by flaw
   for (const DeviceSeries& series : point.device_series) {
     std::string_view flaw = flaw_of(series);
     const bool is_first =
@@ -272,21 +268,21 @@ UsableSeries usable_series(const results::PointData& point) {
       continue;
     }
     if (flaw.empty()) flaw = "it is there twice";
-    LeftOut& entry = left_out[flaw];
-    if (entry.count++ == 0) entry.first = &series;
+    left_out[flaw].push_back(&series);
   }
-  for (const auto& [flaw, entry] : left_out) {
+  for (const auto& [flaw, all] : left_out) {
+    const DeviceSeries& first = *all.front();
     const std::string more =
-        entry.count == 1 ? "" : fmt::format(" (and so are {} more series)", entry.count - 1);
+        all.size() == 1 ? "" : fmt::format(" (and so are {} more series)", all.size() - 1);
     usable.left_out.push_back(fmt::format("rank {}, {}: {} is left out, since {}{}",
-                                          world_rank(point, entry.first->rank), entry.first->device,
-                                          entry.first->quantity, flaw, more));
+                                          world_rank(point, first.rank), first.device,
+                                          first.quantity, flaw, more));
   }
   return usable;
 }
 
 Energy energy_of(const results::RunData& run, const PointData& point) {
-  const Usable usable = usable_series(point).series;
+  const AllSeries usable = usable_series(point).series;
   Energy energy;
   if (run.device == "host") {
     add_packages(energy, run, point, usable);

@@ -29,12 +29,8 @@ struct Quantity {
 /// that are not listed there are counters if they end in _bytes or _errors.
 [[nodiscard]] Quantity quantity_of(std::string_view name);
 
-/// Returns why a series cannot be used, as the end of a sentence: "its times do not rise"; "" if it
-/// can. A usable series has samples and the unit of its quantity. Its values (up to 1e24, flags up
-/// to any finite number) and its times (up to 1e12 s) are plausible, its times rise by at least a
-/// nanosecond, and the values of a counter do not fall. Known quantities have further limits: no
-/// value is below 0, no utilisation is above 1, and no busy time grows by clearly more than the
-/// time from the first sample to the last.
+/// Returns why a series cannot be used (docs/device-state.md has the reasons), as the end of a
+/// sentence: "its times do not rise"; "" if it can.
 [[nodiscard]] std::string_view flaw_of(const results::DeviceSeries& series);
 
 struct UsableSeries {
@@ -52,12 +48,12 @@ struct UsableSeries {
     return found == by_name.end() ? nullptr : found->second;
   }
 };
-/// Returns the series of a point that can be used, in the order of the point's series. If several
-/// have the same rank, device and quantity, only the first one is used.
+/// Returns the series of a point that can be used, in their order; of several with the same rank,
+/// device and quantity, only the first.
 [[nodiscard]] UsableSeries usable_series(const results::PointData& point);
 
-/// Returns the flags in a sample, which files store as a double; absent if the sample is not a
-/// whole number from 0 to 2^53, the range in which a double holds every integer exactly.
+/// Returns the flags in a sample, a double; absent unless it is a whole number from 0 to 2^53, up
+/// to which a double holds every integer exactly.
 [[nodiscard]] std::optional<std::uint64_t> sampled_bits(double sample);
 
 /// Returns the names of those reasons for lowered clocks that are set in `bits` and that
@@ -71,22 +67,20 @@ struct HeldDown {
 };
 
 /// Returns the reasons for lowered clocks in a series of throttle_reasons, from `begin` seconds on.
-/// A reason of hardware or temperature is returned if any sample has it; the others (software power
-/// cap, sync boost) only if at least a tenth of the samples have it. An idle GPU, clocks that an
-/// administrator set, and limits of a display setting do not count as reasons.
+/// Those that are common in normal operation need a tenth of the samples. An idle GPU, clocks that
+/// an administrator set, and limits of a display setting do not count as reasons.
 [[nodiscard]] std::vector<HeldDown> held_down(const results::DeviceSeries& series, double begin);
 
 /// One sampled quantity of one device.
 struct SeriesSummary {
   const results::DeviceSeries* data = nullptr;  ///< usable; not owned: it belongs to the point
-  /// Statistics of the samples after warm-up, or of all samples if there are none after it. Absent
-  /// for counters, where only the last sample minus the first has a meaning, and for bits.
+  /// Of the samples after warm-up, or of all if there are none after it; absent unless a level.
   std::optional<double> minimum{}, median{}, maximum{};
 };
 
 /// The energy that the computing devices of a point used during its measuring loop (all its steps,
-/// warm-up included): all its GPUs or, in a run on the host, the CPU packages of all its nodes with
-/// their memory. This includes cores of a package that no rank runs on.
+/// warm-up included): all its GPUs or, in a run on the host, the CPU packages, also those parts
+/// that no rank runs on, of all its nodes with their memory.
 struct Energy {
   std::string of;                          ///< the devices: "GPUs", "CPU packages"
   std::optional<double> power;             ///< W, mean over the loop, sum over devices
@@ -117,24 +111,15 @@ struct DeviceState {
 [[nodiscard]] double warm_up_seconds(const results::PointData& point);
 
 /// Returns the energy and mean power of the point's computing devices over its measuring loop. The
-/// power of a GPU comes from its energy counter or else from its samples of power (trapezoidal
-/// rule); that of a CPU package or memory comes from its energy counter. Both are absent if the
-/// power of some device is not known, or if the loop took less than a second, since GPUs update
-/// their counters only about ten times a second.
+/// power of a GPU comes from its energy counter or else from its samples of power; that of a CPU
+/// package or memory from its counter. Absent if some device's power is not known, or for a loop of
+/// less than a second, since GPUs update their counters only about ten times a second.
 [[nodiscard]] Energy energy_of(const results::RunData& run, const results::PointData& point);
 
 /// Returns warnings about clocks that changed, reasons for lowered clocks, and errors that devices
-/// counted during the point.
-///
-/// A clock counts as changed in two cases: the medians over the first and the last third of the
-/// time differ by more than 3% (with at least three samples in each), or more than a tenth of at
-/// least ten samples lie below 0.9 of the median. Samples during warm-up and samples of an idle
-/// device do not count. A GPU is idle if it reports so; CPUs are idle if they were busy for less
-/// than 80% of the time since the previous sample. Without busy_time there are no warnings about
-/// the clocks of CPUs.
-///
-/// See held_down() for the reasons that are reported. The last warnings name, for each reason, the
-/// first series that cannot be used and the number of the others.
+/// counted during the point, by the rules of docs/device-state.md. Without busy_time there are none
+/// about the clocks of CPUs. The last warnings name, for each reason, the first series that cannot
+/// be used and the number of the others.
 [[nodiscard]] std::vector<std::string> device_warnings(const results::PointData& point);
 
 }  // namespace isoscale::analysis::devices

@@ -21,29 +21,20 @@ namespace isoscale::analysis::efficiency {
 struct SlowRank {
   int rank = 0;       ///< rank of the point
   double factor = 1;  ///< its GEMM time / that of its peers, median over steps (from `since` on)
-  std::optional<double> lower, upper;  ///< 95% interval; absent if the times of steps are
-                                       ///< correlated
+  std::optional<double> lower, upper;  ///< 95% interval; absent if step times are correlated
   std::optional<std::uint32_t> since;  ///< the first slow step; absent if all steps are slow
   bool by_rate = false;                ///< true if time per FLOP was compared among all ranks
 };
 
-/// Finds slow ranks. It compares each rank's GEMM time of every traced step with the median of its
-/// peers, the ranks that play the same program; of two peers, each is compared with the other. If
-/// only one rank plays some program, and the FLOP of all ranks are known, each rank's time per FLOP
-/// is also compared with the median of all ranks. The limits in brackets below are for that
-/// comparison; they are wider, since the shapes of GEMMs differ.
+/// Finds slow ranks by the rule of docs/breakdown.md. It compares each rank's GEMM time of every
+/// traced step with the median of its peers, the ranks that play the same program; of two peers,
+/// each is compared with the other. If only one rank plays some program, and the FLOP of all ranks
+/// are known, each rank's time per FLOP is also compared with the median of all ranks, with wider
+/// limits, since the shapes of GEMMs differ. If the times of steps are correlated, there is no
+/// interval; then all steps must be above its limit, and their median above a higher one.
 ///
-/// A rank is slow if three conditions hold:
-/// - it takes more than 5% (15%) longer;
-/// - the interval of this factor lies above 3% (10%);
-/// - if there are at least four peers, the rank itself included, its factor exceeds their median by
-///   four scaled median deviations.
-/// If the times of steps are correlated, there is no interval; then all steps must be above 3%
-/// (10%) and their median above 10% (25%).
-///
-/// Fewer than 6 steps give no result. If a rank becomes slower during the run by more than 3%, only
-/// the steps after its last change count (statistics::last_change). Steps in which some peer has no
-/// time above 0 are left out.
+/// If a rank becomes slower during the run by more than 3%, only the steps after its last change
+/// count (statistics::last_change). Steps in which some peer has no time above 0 are left out.
 [[nodiscard]] std::vector<SlowRank> slow_ranks(const results::PointData& point);
 
 /// A group of ranks that communicates slower than other groups of the same kind.
@@ -53,16 +44,13 @@ struct SlowLink {
   double factor = 1;           ///< its least transfer time per byte / that of other groups
 };
 
-/// Finds slow links. It compares the transfer time per byte, without waiting for members, among
-/// groups that run the same kind of collective along the same axes, and among pairs that exchange
-/// along the same axis. The time of an op is the least in any traced step, since other activity of
-/// the machine only makes it longer. A group is slow if its time is at least 1.25 times the median
-/// of all groups. In addition, its median time over steps must exceed 1.15 times the median of all
-/// groups' median times, so that a single fast step of other groups has no effect. If there are
-/// only two groups, each is compared with the other, with the factors 1.5 and 1.25 in place of 1.25
-/// and 1.15. With fewer than three traced steps, nothing is judged. A group is not judged if it is
-/// the only one of its kind, or if in no traced step all its members have a trace and an aligned
-/// clock. Barriers, and exchanges with several partners, are left out.
+/// Finds slow links by the rule of docs/breakdown.md. It compares the transfer time per byte,
+/// without waiting for members, among groups that run the same kind of collective along the same
+/// axes, and among pairs that exchange along the same axis. The time of an op is the least in any
+/// traced step, since other activity of the machine only makes it longer; the median over steps is
+/// compared too, so that a single fast step of other groups has no effect. A group is not judged if
+/// it is the only one of its kind, or if in no traced step all its members have a trace and an
+/// aligned clock. Barriers, and exchanges with several partners, are left out.
 [[nodiscard]] std::vector<SlowLink> slow_links(const results::PointData& point,
                                                const breakdown::TracedSteps& steps);
 
@@ -78,11 +66,9 @@ struct NamedCause {
   std::string text;        ///< one sentence, with hosts and devices
 };
 
-/// Returns the named causes of a point in this order: ranks whose own GEMMs are slow, slow links,
-/// waiting for the same ranks in every step (imbalance), and waiting for changing ranks (noise). If
-/// the last two cannot be told apart, they are one cause, "waiting". Waiting is only named if it
-/// takes more than 1% of the step. Slow ranks and links are not named if the point has the label
-/// oversubscribed, since ranks that share cores are slow for that reason.
+/// Returns the named causes of a point (docs/breakdown.md) in this order: slow ranks, slow links,
+/// and waiting as imbalance and noise, or as "waiting" if these cannot be told apart. Slow ranks
+/// and links are not named if the point has the label oversubscribed, which is reason enough.
 [[nodiscard]] std::vector<NamedCause> named_causes(const results::RunData& run,
                                                    const results::PointData& point,
                                                    const breakdown::TracedSteps& traced,

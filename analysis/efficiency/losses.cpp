@@ -214,10 +214,7 @@ std::optional<StepCosts> step_costs(const results::PointData& point,
   StepCosts costs{
       .gemm = typical(point, traced, [](const TracedSums& at) { return at.median.gemm; }),
       .copies = mean.copies,
-      .transfer = {},
       .bubble = breakdown.schedule_bubble.value_or(mean.bubble),
-      .imbalance = std::nullopt,
-      .noise = std::nullopt,
       .gap = mean.gap,
       .other = mean.other};
   divide_gemms(point, breakdown, traced, costs);
@@ -251,8 +248,7 @@ std::optional<StepCosts> step_costs(const results::PointData& point,
 
 Waterfall waterfall(const StepLoss& point, const StepLoss& baseline) {
   const double scale = point.work / baseline.work * baseline.ranks / point.ranks;
-  Waterfall result{
-      .ideal = baseline.step * scale, .measured = point.step, .lost = {}, .missing = {}};
+  Waterfall result{.ideal = baseline.step * scale, .measured = point.step};
   const StepCosts &mine = point.costs, &base = baseline.costs;
   const auto add = [&](std::string cause, double of_point, double of_baseline) {
     result.lost.push_back({.cause = std::move(cause), .seconds = of_point - scale * of_baseline});

@@ -14,21 +14,14 @@
 /// Explains the lost efficiency of a point by POP factors, and by the time lost to each cause.
 namespace isoscale::analysis::efficiency {
 
-/// The efficiencies of the POP Centre of Excellence (co-design.pop-coe.eu/metrics). The useful time
-/// of a rank is its compute and copy time in traced steps; a free network takes no time.
-///   global = parallel * computation scalability
-///   computation scalability = work scalability * speed scalability
-///   parallel = load balance * communication
-///   load balance = mean useful time / largest useful time
-///   communication = largest useful time / step = serialisation * transfer
-///   serialisation = largest useful time / step on a free network
-///   transfer = step on a free network / step; gaps lower it too
+/// The efficiencies of the POP Centre of Excellence (co-design.pop-coe.eu/metrics), of which
+/// docs/breakdown.md has the formulas. The useful time of a rank is its compute and copy time in
+/// traced steps; a free network takes no time.
 struct Pop {
   double load_balance = 1, communication = 1, parallel = 1;
   /// Absent if the step on a free network could not be simulated.
   std::optional<double> serialisation, transfer;
-  /// These compare the point with the baseline: useful time per unit of work, FLOP per unit of
-  /// work, and FLOP per useful second. The last two are absent if the FLOP are not known.
+  /// Relative to the baseline; the last two are absent if the FLOP are not known.
   std::optional<double> computation_scalability, work_scalability, speed_scalability;
   std::optional<double> global;
 };
@@ -43,33 +36,30 @@ struct UsefulWork {
                                                     const breakdown::BreakdownResult& breakdown);
 
 /// Returns the POP factors of a point. If some rank has no traces, the useful times of all ranks
-/// are computed from the sums of their op times (PointData::op_sums). Absent if there are no
-/// traces, if there is no useful time, or if the useful time of some rank is not known. Without
-/// `baseline` the scalabilities and the global efficiency are absent.
+/// come from PointData::op_sums. Absent without traces, and if the useful time of some rank is not
+/// known or that of all is 0. Without `baseline` the scalabilities and `global` are absent.
 [[nodiscard]] std::optional<Pop> pop(const results::PointData& point,
                                      const breakdown::BreakdownResult& breakdown,
                                      const std::optional<UsefulWork>& baseline);
 
 /// The costs of a traced step by cause, in seconds, mean over ranks. These sum to the breakdown's
 /// step: gemm, other_compute, copies, transfer (or communication, if it is set), bubble, waiting,
-/// gap and other. The other members are parts of these. The time of an op is its median over steps;
-/// the difference between mean and median is noise. Among ranks that play the same program the
-/// median rank is typical (of two ranks, the faster one); the difference between the other ranks
-/// and the typical one is imbalance.
+/// gap and other. The other members are parts of these. The time of an op is its median over steps
+/// on the typical rank with the program: the median one, or the faster of two. What the other ranks
+/// take more is imbalance, and what ops take on average more than their median is noise.
 struct StepCosts {
   double gemm = 0;  ///< GEMMs on typical ranks in traced steps
   /// The GEMM time without communication, and the time that overlap with communication adds to it.
-  /// If no communication was hidden, `gemm_alone` is the whole GEMM time. Otherwise both come from
-  /// steps that were played without communication; they are absent unless all traced ranks have
-  /// times of such steps.
+  /// If communication was hidden, they come from steps that were played without communication, and
+  /// are absent unless all traced ranks have times of such steps.
   std::optional<double> gemm_alone{}, gemm_overlap{};
   double other_compute = 0, copies = 0;
-  std::map<mesh::AxisSet, double> transfer;  ///< exposed transfers
+  std::map<mesh::AxisSet, double> transfer{};  ///< exposed transfers
   /// The sum of transfer, wait and bubble, if they are not known separately.
   std::optional<double> communication{};
-  double bubble = 0;                       ///< only the bubble caused by the schedule, if known
-  std::optional<double> imbalance, noise;  ///< absent if the cause of waiting is not known
-  double waiting = 0;                      ///< imbalance and noise together
+  double bubble = 0;                           ///< only the bubble caused by the schedule, if known
+  std::optional<double> imbalance{}, noise{};  ///< absent if the cause of waiting is not known
+  double waiting = 0;                          ///< imbalance and noise together
   double uneven = 0;   ///< imbalance of compute times, and the bubble that it causes
   double hiccups = 0;  ///< noise of compute times; a part of `noise`
   double gap = 0, other = 0;
@@ -88,13 +78,13 @@ struct LostTime {
 /// The losses by which the measured step exceeds the ideal one: apart from rounding, ideal + the
 /// sum of all lost = measured.
 struct Waterfall {
-  double ideal = 0;                  ///< seconds: the baseline's step, scaled by work and ranks
-  double measured = 0;               ///< seconds
-  std::vector<LostTime> lost;        ///< always in the same order; may contain zeros
-  std::vector<std::string> missing;  ///< one sentence for each pair of causes not separated
-  /// False if the causes do not explain the loss, which happens in two cases: traced and untraced
-  /// steps differ by more than a tenth of the measured step (causes come from the former, the loss
-  /// from the latter), or there are too few steps for an interval. Reports then give no shares.
+  double ideal = 0;                    ///< seconds: the baseline's step, scaled by work and ranks
+  double measured = 0;                 ///< seconds
+  std::vector<LostTime> lost{};        ///< always in the same order; may contain zeros
+  std::vector<std::string> missing{};  ///< one sentence for each pair of causes not separated
+  /// False if the causes do not explain the loss: traced steps, from which causes come, and
+  /// untraced ones, from which the loss comes, differ by more than a tenth of the measured step, or
+  /// there are too few steps for an interval. Reports then give no shares.
   bool explains = true;
 };
 
@@ -105,14 +95,12 @@ struct StepLoss {
   double slowest = 0;  ///< seconds, slowest rank of each traced step; mean over steps
   double work = 0;     ///< work_per_step
   int ranks = 1;
-  StepCosts costs;
+  StepCosts costs{};
 };
 
-/// Divides the loss of a point by cause. Ideal step = baseline step * (work / baseline's work) *
-/// (baseline's ranks / ranks). The baseline's cost of each cause is scaled by the same factor; the
-/// time lost to a cause is the point's cost minus this scaled cost. Two entries come last: "uneven
-/// steps", by which the slowest rank's traced step is longer than the mean over ranks, and
-/// "untraced", the difference between untraced and traced steps.
+/// Divides the loss of a point by cause (docs/breakdown.md). Ideal step = baseline step * (work /
+/// baseline's work) * (baseline's ranks / ranks). The time lost to a cause is the point's cost
+/// minus that of the baseline, scaled by the same factor. "uneven steps" and "untraced" come last.
 [[nodiscard]] Waterfall waterfall(const StepLoss& point, const StepLoss& baseline);
 
 }  // namespace isoscale::analysis::efficiency

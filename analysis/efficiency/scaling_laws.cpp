@@ -167,8 +167,7 @@ std::optional<Usl> usl(std::span<const ScalingPoint> points) {
     return LinearSample<3>{.u = {weight, (at.p - 1) * weight, at.p * (at.p - 1) * weight}, .y = 1};
   }));
   if (!law || !(law->k[0] > 0)) return std::nullopt;
-  Usl result{
-      .contention = over_first(*law, 1), .coherency = over_first(*law, 2), .peak = std::nullopt};
+  Usl result{.contention = over_first(*law, 1), .coherency = over_first(*law, 2)};
   const double a = result.contention.value;
   // There is no peak if the coherency may be 0, or if the whole interval of the contention is below
   // 0 (superlinear speed-up).

@@ -12,10 +12,9 @@ namespace isoscale::analysis::efficiency {
 
 /// A point for the fit of scaling laws, relative to the baseline: `p` is ranks / baseline's ranks,
 /// `speedup` is throughput / baseline's throughput. Every speed-up contains the error of the
-/// measured baseline. Therefore fits over several points have a free factor for this error, and the
-/// baseline itself (p = 1, speedup = 1) is one of the points. Points with fewer ranks than the
-/// baseline are left out. The intervals of the fitted values assume that all points have the same
-/// relative error.
+/// measured baseline, for which fits have a free factor; the baseline itself is one of the points,
+/// and points with fewer ranks are left out. The intervals of the fitted values assume that all
+/// points have the same relative error.
 struct ScalingPoint {
   double p = 1;
   double speedup = 1;
@@ -28,9 +27,8 @@ struct ScalingPoint {
 [[nodiscard]] std::optional<statistics::Located> karp_flatt(const ScalingPoint& point);
 
 /// Fits the serial fraction f of Amdahl's law, speedup = p / (1 + f (p - 1)), by least squares.
-/// Absent with fewer than three points with more ranks than the baseline, since the interval would
-/// not be reliable. Also absent if the points do not determine f, if f is above 1, or if its
-/// interval is at least 1 wide.
+/// Absent with fewer than three points beyond the baseline, whose interval would not be reliable,
+/// if the points do not determine f, if f is above 1, or if its interval is at least 1 wide.
 [[nodiscard]] std::optional<statistics::Located> amdahl(std::span<const ScalingPoint> points);
 
 /// Fits the serial fraction f of Gustafson's law for weak scaling, speedup = p - f (p - 1), by

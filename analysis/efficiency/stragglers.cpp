@@ -35,7 +35,7 @@ constexpr double deviations = 4;
 
 /// Ranks that are compared with each other. The GEMM time of ranks[i] is divided by unit[i] first.
 struct Peers {
-  std::vector<int> ranks;
+  std::vector<int> ranks{};
   std::vector<double> unit;
   Limits limits = against_like;
   bool by_rate = false;
@@ -58,7 +58,7 @@ std::vector<Peers> peers_of(const results::PointData& point) {
   if (!any_alone || !known || std::cmp_not_equal(point.flop_of_rank.size(), point.ranks)) {
     return all;
   }
-  Peers mixed{.ranks = {}, .unit = point.flop_of_rank, .limits = against_all, .by_rate = true};
+  Peers mixed{.unit = point.flop_of_rank, .limits = against_all, .by_rate = true};
   for (int rank = 0; rank < point.ranks; ++rank) mixed.ranks.push_back(rank);
   if (mixed.ranks.size() > 1) all.push_back(std::move(mixed));
   return all;
@@ -74,12 +74,12 @@ double reference(const std::vector<double>& times, std::size_t at) {
 /// The ratios of each peer's GEMM time (divided by its unit) to its reference(). They are for the
 /// steps that count (see breakdown::step_counts) and in which all peers have a time.
 struct Ratios {
-  std::vector<std::uint32_t> step;           ///< number among all steps of the point
+  std::vector<std::uint32_t> step{};         ///< number among all steps of the point
   std::vector<std::vector<double>> of_peer;  ///< [peer][step]
 };
 
 Ratios ratios_of(const results::PointData& point, const Peers& peers) {
-  Ratios ratios{.step = {}, .of_peer = std::vector<std::vector<double>>(peers.ranks.size())};
+  Ratios ratios{.of_peer = std::vector<std::vector<double>>(peers.ranks.size())};
   for (const results::OpSums& step : point.op_sums) {
     if (!breakdown::step_counts(point, step.step)) continue;
     if (std::cmp_not_equal(step.gemm.size(), point.ranks)) continue;

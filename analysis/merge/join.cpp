@@ -7,19 +7,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <set>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "analysis/curves.hpp"
-#include "analysis/identity.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
@@ -29,9 +24,8 @@ namespace {
 
 using results::PointData;
 
-/// True if two points have the same number of nodes, the same fewest and most ranks per node, and
-/// mesh axes that lie on nodes in the same way. If it is not known which node each rank is on, only
-/// the number of nodes is compared.
+/// True if the ranks and mesh axes of two points lie on nodes in the same way. If it is not known
+/// which node each rank is on, only the number of nodes is compared.
 bool lie_alike(const PointReport& a, const PointReport& b) {
   if (!a.nodes || !b.nodes) return a.data->nodes == b.data->nodes;
   return a.nodes->nodes == b.nodes->nodes && a.nodes->fewest == b.nodes->fewest &&
@@ -56,8 +50,8 @@ std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
   return "";
 }
 
-/// Returns "CPU Intel Xeon 8480, MPI MPICH 4.1": facts about the machine of `curves[at]`. They are
-/// the first two in which the machines of the curves with the same base name differ.
+/// Returns "CPU Intel Xeon 8480, MPI MPICH 4.1": the first two facts about the machine of
+/// `curves[at]` in which the machines of the curves with the same base name differ.
 std::string machine_text(const std::vector<JoinedCurve>& curves,
                          const std::vector<std::string>& bases, std::size_t at) {
   constexpr std::size_t most = 2;
@@ -84,13 +78,12 @@ std::string machine_text(const std::vector<JoinedCurve>& curves,
   return fmt::format("{}", fmt::join(differing, ", "));
 }
 
-/// Returns the number of nodes of a point as text: "2 nodes".
 std::string node_count_text(const PointReport& point) {
   return base::counted(point.data->nodes, "node");
 }
 
-/// Returns the labels of a point that make it unfit as a scaling result, and its injected faults:
-/// "injected slow-rank=3:1.2". Returns "no label" if there are neither.
+/// Returns the unsound labels of a point, and its injected faults: "injected slow-rank=3:1.2", or
+/// "no label".
 std::string unsound_text(const PointReport& point) {
   std::string text = fmt::format("{}", fmt::join(results::unsound(point.data->labels), "+"));
   if (!point.data->injections.empty()) {
@@ -99,8 +92,7 @@ std::string unsound_text(const PointReport& point) {
   return text.empty() ? "no label" : text;
 }
 
-/// True if two points with the same number of ranks can be joined: unlike_fields() finds no
-/// difference, and their ranks lie on nodes in the same way.
+/// True if two points with the same number of ranks can be joined.
 bool is_same_point(const PointReport& a, const PointReport& b) {
   return unlike_fields(*a.data, *b.data).empty() && lie_alike(a, b);
 }
@@ -117,9 +109,8 @@ std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> r
   return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
 }
 
-/// Fills in JoinedCurve::apart, the reasons why curves were not joined, and makes titles unique: to
-/// equal titles it appends the mesh, machine, nodes, labels or launches in which the curves differ,
-/// or else their number.
+/// Fills in JoinedCurve::apart, and appends to equal titles the mesh, machine, nodes, labels or
+/// launches in which the curves differ, or else their number.
 void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports) {
   std::vector<std::string> bases, launches, machines;
   std::vector<const Curve*> named;
@@ -173,12 +164,11 @@ std::string why_left_out(const PointReport& point, Counted counted) {
 struct Gathered {
   Experiment experiment;
   Machine machine;
-  std::map<int, std::vector<LaunchPoint>> points;  ///< by rank count
-  std::vector<LeftOut> left_out;
+  std::map<int, std::vector<LaunchPoint>> points{};  ///< by rank count
+  std::vector<LeftOut> left_out{};
 };
 
-/// Says how well the points of a launch's curve match the points gathered so far for a joined
-/// curve. They go to the joined curve that matches best.
+/// Says how well the points of a launch's curve match those gathered so far for a joined curve.
 struct Fit {
   bool possible = true;
   int same_points = 0;
@@ -239,10 +229,7 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
       counted.push_back(at);
     }
   }
-  Gathered empty{.experiment = experiment_of(curve),
-                 .machine = machine_of(*run.data),
-                 .points = {},
-                 .left_out = {}};
+  Gathered empty{.experiment = experiment_of(curve), .machine = machine_of(*run.data)};
   empty.experiment.settings = settings_of(*run.data);
   Gathered& into = home_of(all, empty, counted);
   // The sizes of the model are still unknown if all points so far were skipped.
@@ -368,10 +355,8 @@ std::optional<JoinedPlace> place_of(const Joined& joined, const PointReport& poi
           curve.launches[i].end()) {
         continue;
       }
-      return JoinedPlace{.curve = &curve,
-                         .joined = &curve.curve.points[i],
-                         .launches = curve.launches[i].size(),
-                         .left_out = ""};
+      return JoinedPlace{
+          .curve = &curve, .joined = &curve.curve.points[i], .launches = curve.launches[i].size()};
     }
   }
   return std::nullopt;

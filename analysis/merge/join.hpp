@@ -35,9 +35,8 @@ struct JoinedCurve {
   Machine machine;
   /// The step time of a point is the median over its launches, each of which is one sample (see
   /// statistics::over_launches); throughput, FLOP/s, speed-up, efficiency and scaling laws follow
-  /// from it. The number of steps is that of all launches, and the point has the label few-steps if
-  /// one of its launches has it. Other values of a point are those of its typical launch, the one
-  /// whose step time is nearest to this median.
+  /// from it. The steps are those of all launches, and the point has the label few-steps if one of
+  /// them has it. Other values are those of the launch whose step time is nearest to the median.
   Curve curve;
   std::vector<std::vector<LaunchPoint>> launches;  ///< for each point of `curve`, its launches
   std::vector<LeftOut> left_out;
@@ -52,30 +51,27 @@ struct Joined {
   std::vector<JoinedCurve> curves;
 };
 
-/// Selects the points of a launch that are included in joined curves. Some labels, such as
-/// oversubscribed, say that times do not show the machine's own speed: `sound` excludes points with
-/// such a label, `all` does not. Points that differ in such labels are never joined.
+/// Selects the points of a launch that are included in joined curves: `sound` excludes those with
+/// unsound labels (point_facts.hpp), `all` does not. Points that differ in these are never joined.
 enum class Counted : std::uint8_t { sound, all };
 
 /// Joins curves on equal machines whose experiments agree in all fields that must not differ on a
 /// curve (are_alike). Launches that measured the same rank count with another mesh, with other
 /// options or on another number of nodes go to separate curves. A point is included if it is ok,
 /// has step times and is not known to be wrong.
-/// - Counted::sound leaves out points with a label that excludes them (see Counted), and launches
-///   labelled few-steps, unless all launches of the point have this label.
+/// - Counted::sound also leaves out launches labelled few-steps, unless all of the point are.
 /// - Counted::all includes these, since the interval of a comparison contains the scatter that few
-///   steps add. It also includes points with wrong results if they have a throughput.
+///   steps add, and points with wrong results if they have a throughput.
 /// A curve may have no points. `reports` must outlive the result and must not move in memory.
 [[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options,
                           Counted counted = Counted::sound);
 
-/// The place of a launch's point among the joined curves: the curve that it belongs to, and the
-/// joined point that includes it.
+/// The place of a launch's point among the joined curves.
 struct JoinedPlace {
   const JoinedCurve* curve = nullptr;
   const PointReport* joined = nullptr;  ///< null if the point was left out
   std::size_t launches = 0;             ///< number of launches that the joined point has
-  std::string left_out;                 ///< why the point was left out; "" if it was not
+  std::string left_out{};               ///< why the point was left out; "" if it was not
 };
 /// Returns the place of a launch's point; absent if the point belongs to no joined curve.
 [[nodiscard]] std::optional<JoinedPlace> place_of(const Joined& joined, const PointReport& point);

@@ -8,10 +8,8 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <utility>
 
 #include "results/records/point_facts.hpp"
-#include "statistics/estimate.hpp"
 #include "statistics/sample_flags.hpp"
 #include "units/text.hpp"
 #include "workloads/registry.hpp"
@@ -55,8 +53,7 @@ std::map<std::string, std::vector<const PairReport*>> by_class(std::span<const P
 }
 
 /// Merges rows of the kinds latency, bandwidth and bidirectional into pairs, ordered by src and
-/// dst. Latency (half of a round trip) and bidirectional bandwidth do not depend on the direction,
-/// so both pairs (src, dst) and (dst, src) get them.
+/// dst. Latency (half of a round trip) and bidirectional bandwidth hold for both directions.
 std::vector<PairReport> merge_pairs(std::span<const RowReport> rows) {
   PairMap pairs;
   for (const RowReport& row : rows) {
@@ -106,8 +103,8 @@ struct SpeedLimit {
   double typical = 0, slow_below = 0;
 };
 
-/// A pair is slow only if its speed is below the typical speed by more than this share of it:
-/// `of_many` for classes of at least four pairs, `of_few` for smaller ones.
+/// A slow pair's speed is below the typical speed by more than this share of it: `of_many` for
+/// classes of at least four pairs, `of_few` for smaller ones.
 struct Margin {
   double of_many = 0, of_few = 0;
 };
@@ -141,9 +138,9 @@ constexpr double widest_of_a_share = 1;  ///< a share with a wider interval is n
 /// repetitions (plays) without tracing, "gemm traced", "collective together", ... from traced ones.
 using PartTimes = std::map<std::string, statistics::Estimate>;
 
-/// Returns the hidden share, computed from the three medians, with its interval. For each of the
-/// three times, the share is computed again with an end of the time's interval instead of its
-/// median; the half-widths of the share's interval combine these three changes in quadrature.
+/// Returns the hidden share, computed from the three medians. The half-widths of its interval
+/// combine in quadrature how it changes with the ends of each time's interval in place of the
+/// median.
 std::optional<statistics::Located> hidden_of(const PartTimes& times) {
   constexpr std::array<const char*, 3> parts{"gemm", "collective", "together"};
   std::array<const statistics::Estimate*, 3> all{};

@@ -15,10 +15,9 @@
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
 
-/// Evaluates the rows of a micro-benchmark's point. For each row it computes the rates, and
-/// compares them with the best rates of the run and with the peaks of GPU datasheets, which
-/// row_report.cpp lists. From all rows together it finds the speed of pairs of ranks, the slow
-/// pairs, and the overlap of GEMMs with collectives.
+/// Evaluates the rows of a micro-benchmark's point: the rates of each row, compared with the best
+/// rates of the run and with the peaks of GPU datasheets (row_report.cpp), and from all rows
+/// together the speed of pairs of ranks, the slow pairs, and the overlap of GEMMs with collectives.
 namespace isoscale::analysis::microbench {
 
 /// The peak rates in a GPU's datasheet. Unknown rates are absent.
@@ -36,7 +35,7 @@ struct Datasheet {
 /// Returns the datasheet for the name of a GPU; null if there is none.
 [[nodiscard]] const Datasheet* datasheet_of(std::string_view gpu_name);
 /// Returns the datasheet for the GPU in a rank's facts. Null for CPUs, and for partitions of a GPU
-/// (MIG), which reach only a share of its peaks.
+/// (MIG), which do not reach its peaks.
 [[nodiscard]] const Datasheet* datasheet_of(const results::RankFacts& facts);
 
 /// Returns busbw / algbw among n = `members` ranks by the definition of nccl-tests: 2 (n-1) / n for
@@ -64,15 +63,14 @@ struct RowReference {
   const Datasheet* datasheet = nullptr;
 };
 
-/// True if the row has times of its operation. Such a row may still have failed: some elements of
-/// the result were wrong, which reports show next to the rates, or it was slower than expected.
+/// True if the row has times of its operation. It may still have failed: because of wrong elements,
+/// which reports show next to the rates, or because it was slower than expected.
 [[nodiscard]] bool has_rates(const results::RowData& row);
 
 /// True for a row of the workload `memory` that both reads and writes the device's own memory.
 [[nodiscard]] bool is_within_device(const results::RowData& row);
 
-/// Sets `known` to `other` if `known` has no value yet. This merges rows about the same pair, where
-/// one row may have a value that another lacks.
+/// Sets `known` to `other` if it has no value yet, to merge rows that know different things.
 template <class T>
 void fill_in(T& known, T other) {
   if (known == T{}) known = std::move(other);
@@ -110,12 +108,11 @@ struct SlowPair {
   }
 };
 /// Returns the slow pairs. A pair is slow if its bandwidth is below the median of its class by more
-/// than 10% and, as a logarithm, by more than 3.5 scaled median absolute deviations (1.4826 MAD). A
-/// pair below a quarter of the median is always slow, since slow pairs widen the spread. A class of
-/// fewer than four pairs has no usable spread; there a pair is slow if it is more than 25% below
-/// the best one. A bidirectional bandwidth is reported once, not for each direction. Latencies are
-/// judged in the same way, converted to messages per second: a pair is slow only at more than 1.5
-/// times the median latency, or, with fewer than four pairs, at more than twice the best one.
+/// than 10% and, as a logarithm, by more than 3.5 scaled median absolute deviations (1.4826 MAD),
+/// or below a quarter of the median, since slow pairs widen the spread. In a class of fewer than
+/// four pairs, which has no usable spread, it is slow if it is more than 25% below the best one. A
+/// bidirectional bandwidth is reported once. Latencies are judged as messages per second: a pair is
+/// slow only above 1.5 times the median latency, or, of fewer than four pairs, twice the best one.
 [[nodiscard]] std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs,
                                                const results::PointData& point,
                                                std::span<const results::RankFacts> facts);
@@ -131,21 +128,18 @@ struct OverlapReport {
   std::optional<double> bytes, m, n, k;
   std::optional<double> gemm, communication;  ///< time alone
   std::optional<double> together;             ///< until both have ended
-  /// The time of each part during the overlap divided by its time alone, 1.0 = no slowdown. Both
-  /// times come from traced repetitions ("gemm together" and "gemm traced", for example). Absent if
-  /// one of the two is missing or comes from fewer than 6 repetitions.
+  /// The time of each part during the overlap divided by its time alone, both from traced
+  /// repetitions. Absent if one of the two is missing or comes from fewer than 6 of them.
   std::optional<double> gemm_slowdown, communication_slowdown;
   /// The share of the shorter part that is hidden: (gemm + communication - together) / min(gemm,
-  /// communication). It is 1 if all of this part is hidden, 0 if none is, and negative if both
-  /// parts together take longer than one after the other. The 95% interval combines the intervals
-  /// of the three medians in quadrature. Absent if one of the three times is not known.
+  /// communication), which is negative if both together take longer than one after the other. The
+  /// 95% interval combines those of the three medians in quadrature. Absent without one of these.
   std::optional<statistics::Located> hidden;
-  /// True if the interval of `hidden` is at most as wide as 1, the range of a share. Reports show
-  /// wider intervals too, but draw no conclusion from them.
+  /// True if the interval of `hidden` is at most as wide as 1, the range of a share; reports draw
+  /// no conclusion from wider ones.
   bool hidden_known = false;
-  std::string failure;  ///< why a part failed; "" if none did
-  std::string
-      why_unknown;  ///< why a share or slowdown is absent or not known, although no part failed
+  std::string failure;      ///< why a part failed; "" if none did
+  std::string why_unknown;  ///< why a share or slowdown is not known, although no part failed
 };
 
 /// Returns one entry for each pair of a GEMM and a collective, in the order of their first rows.
@@ -160,10 +154,9 @@ struct BenchReport {
   std::vector<OverlapReport> overlaps;
 };
 
-/// True if a point belongs to a micro-benchmark, which measures single operations (rows) instead of
-/// steps. This holds even if the point did not run.
+/// True if a point, even one that did not run, belongs to a micro-benchmark, which measures single
+/// operations (rows) instead of steps. The second function needs only three properties of it.
 [[nodiscard]] bool is_bench(const results::PointData& point);
-/// Works like is_bench(point), for a point of which only these three properties are known.
 [[nodiscard]] bool is_bench(std::string_view workload, std::size_t steps, std::size_t rows);
 
 [[nodiscard]] BenchReport report_bench(const results::RunData& run, const results::PointData& point,

@@ -21,7 +21,6 @@
 #include "program/outline.hpp"
 #include "results/records/point_facts.hpp"
 #include "timeline/timeline.hpp"
-#include "units/quantity.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis::traces {
@@ -53,8 +52,7 @@ struct TraceEvent {
   Json arguments;
 };
 
-/// The two ends of an arrow between events: the arrow starts within the sender's event and finishes
-/// within the receiver's.
+/// The two ends of an arrow, which lie within the sender's and the receiver's event.
 enum class FlowEnd : std::uint8_t { start, finish };
 
 /// Writes the events of a trace as one JSON object. It does not keep events in memory.
@@ -127,11 +125,6 @@ std::vector<int> partners_of(const results::PointData& point, int rank,
 
 constexpr std::int64_t step_thread = 0;  // thread of the whole steps; stream s has thread s + 1
 
-std::string device_of(const results::RankFacts& facts) {
-  const std::string gpu = text_of(facts, "gpu_name");
-  return gpu.empty() ? text_of(facts, "device") : gpu;
-}
-
 /// Returns "hybrid tiny on 8 (dp=2,tp=2,pp=2): rank 3 (node017, NVIDIA H200)"; without the brackets
 /// at the end if nothing is recorded about the rank.
 std::string process_name(const results::RunData& run, const PointData& point, int rank) {
@@ -139,7 +132,8 @@ std::string process_name(const results::RunData& run, const PointData& point, in
                                  point.ranks, mesh::to_string(point.mesh), world_rank(point, rank));
   const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
   if (facts == nullptr) return text;
-  const std::string device = device_of(*facts);
+  const std::string gpu = text_of(*facts, "gpu_name");
+  const std::string device = gpu.empty() ? text_of(*facts, "device") : gpu;
   return text + fmt::format(" ({}{}{})", facts->host, device.empty() ? "" : ", ", device);
 }
 
@@ -172,18 +166,16 @@ Json arguments_of(const OutlineOp& op, std::uint32_t number, const mesh::Shape& 
   return arguments;
 }
 
-/// One end of the arrow that shows a message in the trace viewer: the op of a rank at which the
-/// arrow starts or finishes, and the number of the arrow.
+/// The op of a rank at which the arrow of a message starts or finishes, and the arrow's number.
 struct MessageEnd {
   std::uint32_t op = 0;
   FlowEnd end = FlowEnd::start;
   std::uint64_t id = 0;
 };
 
-/// Writes the traces of one point.
+/// Writes the traces of one point, the names of whose processes begin with `launch`.
 class PointExport {
  public:
-  /// Prepares the export of a point. The names of its processes begin with `launch`.
   PointExport(const results::RunData& run, std::string launch, const PointData& point,
               std::int64_t first_process, std::uint64_t first_flow, TraceWriter& writer)
       : run_(run),
@@ -250,8 +242,7 @@ class PointExport {
   /// Returns how long op `op` of a trace waited for its partners, at most the length of its span; 0
   /// if the wait does not exceed the clock error. Absent for ops that do not communicate, for ops
   /// with a partner that was not traced or whose clock is not aligned, on ranks with a message that
-  /// no op of the partner matches, and in steps that are not analysed: those of warm-up, and the
-  /// first of each block of traced steps.
+  /// no op of the partner matches, and in steps that are not analysed.
   [[nodiscard]] std::optional<Nanoseconds> wait_of(const StepTrace& trace, std::uint32_t op) const {
     const OutlineOp& at = point_.outline.of(trace.rank).ops[op];
     const auto found = step_of_.find(&trace);
@@ -284,9 +275,8 @@ class PointExport {
     }
   }
 
-  /// Returns, for each rank, where the arrows of its messages begin and end. In the trace, an arrow
-  /// leads from the op that sends a message to the op that receives it. Messages of ranks whose
-  /// clocks are not aligned have no arrow.
+  /// Returns, for each rank, where the arrows of its messages begin and end. Messages of ranks
+  /// whose clocks are not aligned have none.
   [[nodiscard]] std::map<int, std::vector<MessageEnd>> message_ends(
       const breakdown::TraceOfRank& traces) {
     breakdown::TraceOfRank comparable = traces;

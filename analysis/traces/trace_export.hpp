@@ -26,17 +26,14 @@ struct TraceExport {
   std::vector<std::string> left_out{};  ///< one sentence for each reason
 };
 
-/// Writes all traces of `runs` to `out` in Chrome's trace-event format. Each rank of a point is a
-/// process; with several runs its name begins with the number of the launch (from 1). Each stream
-/// of the rank is a thread, and one more thread has the whole steps. Each op is an event. An arrow
-/// leads from the start of each send to the end of the matching receive, if both ranks have a trace
-/// and an aligned clock. Time 0 of a point is the earliest start of a step or op, and all times are
-/// in terms of the clock of its rank 0. Traces that cannot be used are left out.
+/// Writes all traces of `runs` to `out`. Each rank of a point is a process; with several runs its
+/// name begins with the number of the launch (from 1). Each stream of the rank is a thread, and one
+/// more thread has the whole steps. Each op is an event. An arrow leads from the start of each send
+/// to the end of the matching receive, if both ranks have a trace and an aligned clock. Time 0 of a
+/// point is the earliest start of a step or op. Traces that cannot be used are left out.
 [[nodiscard]] TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out);
 
-/// Writes the traces to a file, which only appears once it is complete. Throws base::UsageError if
-/// the file contains a run, is not a regular file, exists and may not be replaced, or cannot be
-/// created; throws base::Error if writing fails.
+/// Writes the traces to a file by write_output_file().
 [[nodiscard]] TraceExport write_trace_file(std::span<const results::RunData> runs,
                                            const std::filesystem::path& path,
                                            settings::IfExists if_exists);
