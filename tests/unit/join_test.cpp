@@ -76,16 +76,11 @@ TEST(Join, PointsThatAreNotCleanAreListedAndNotMixedIn) {
   EXPECT_NEAR(joined.curve.points[0].step_time->median, 0.2, 1e-3);
   EXPECT_THAT(mapped(joined.left_out, &merge::LeftOut::reason),
               ElementsAre("oversubscribed", HasSubstr("not verify"), "failed: no answer"));
-}
-
-TEST(Join, LaunchesWithNothingCleanLeaveACurveWithoutPoints) {
-  results::RunData run = launch_of("a", 1, 2, 0.2);
-  run.points[0].labels = {"injected"};
-  const JoinedLaunches of{{run}};
-  ASSERT_EQ(of.joined.curves.size(), 1U);
-  EXPECT_THAT(of.joined.curves[0].curve.points, IsEmpty());
-  EXPECT_EQ(of.joined.curves[0].left_out.size(), 1U);
-  EXPECT_FALSE(of.joined.curves[0].curve.baseline);
+  const JoinedLaunches none{{of.runs[1]}};
+  ASSERT_EQ(none.joined.curves.size(), 1U);
+  EXPECT_THAT(none.joined.curves[0].curve.points, IsEmpty());
+  EXPECT_EQ(none.joined.curves[0].left_out.size(), 1U);
+  EXPECT_FALSE(none.joined.curves[0].curve.baseline);
 }
 
 TEST(Join, UnlikeMachinesMakeCurvesOfTheirOwnAndSaySo) {
@@ -133,44 +128,38 @@ TEST(Join, MachinesAndExperimentsThatDifferStayApart) {
 }
 
 TEST(Join, WeakScalingComparesTheModelAsItWasBeforeItGrew) {
-  const auto weak = [](const std::string& id, int ranks, const char* heads, const char* layers) {
-    results::RunData run = launch(id, 1, ranks);
-    results::PointData& point = add(run, {.tp = ranks}, 0.1);
+  const auto weak = [](const mesh::Shape& shape) {
+    results::RunData run = launch("run" + std::to_string(shape.size()), 1, shape.size());
+    results::PointData& point = add(run, shape, 0.1 * shape.size());
     point.scaling = "weak";
-    point.model_shape = {{"hidden", "64"}, {"heads", heads}, {"layers", layers}};
-    return run;
-  };
-  const JoinedLaunches grown{{weak("a", 2, "16", "4"), weak("b", 4, "32", "4")}};
-  ASSERT_EQ(grown.joined.curves.size(), 1U);
-  EXPECT_EQ(grown.joined.curves[0].experiment.numbers.at("heads"), "8");
-  const JoinedLaunches other{{weak("a", 2, "16", "4"), weak("b", 4, "16", "4")}};
-  EXPECT_EQ(other.joined.curves.size(), 2U);
-}
-
-TEST(Join, WeakScalingAlongCpAndEpIsOneCurve) {
-  const auto weak = [](const mesh::Shape& shape, int ranks) {
-    results::RunData run = launch("run" + std::to_string(ranks), 1, ranks);
-    results::PointData& point = add(run, shape, 0.1 * ranks);
-    point.scaling = "weak";
-    point.model_shape = {{"hidden", "64"}, {"sequence", std::to_string(16 * shape.cp)}};
+    point.model_shape = {{"hidden", "64"},
+                         {"heads", std::to_string(8 * shape.tp)},
+                         {"sequence", std::to_string(16 * shape.cp)}};
     point.options["experts"] = std::to_string(2 * shape.ep);
     return run;
   };
-  for (const mesh::Axis axis : {mesh::Axis::cp, mesh::Axis::ep}) {
+  for (const auto axis : {&mesh::Shape::tp, &mesh::Shape::cp, &mesh::Shape::ep}) {
     std::vector<results::RunData> runs;
     for (const int ranks : {2, 4, 8}) {
-      const bool along_cp = axis == mesh::Axis::cp;
-      runs.push_back(weak({.cp = along_cp ? ranks : 1, .ep = along_cp ? 1 : ranks}, ranks));
+      mesh::Shape shape;
+      shape.*axis = ranks;
+      runs.push_back(weak(shape));
     }
     const JoinedLaunches of{std::move(runs)};
-    ASSERT_EQ(of.joined.curves.size(), 1U) << mesh::name(axis);
+    ASSERT_EQ(of.joined.curves.size(), 1U);
     EXPECT_THAT(rank_counts(of.joined.curves[0]), ElementsAre(2, 4, 8));
+    EXPECT_EQ(of.joined.curves[0].experiment.numbers.at("heads"), "8");
     EXPECT_LT(*of.joined.curves[0].curve.points[2].efficiency, 0.5);
   }
-  // A longer sequence, or more experts, on one rank is other work.
-  std::vector<results::RunData> others{weak({.cp = 2}, 2), weak({.cp = 4}, 4)};
-  others[1].points[0].options["experts"] = "4";
-  EXPECT_EQ(JoinedLaunches{std::move(others)}.joined.curves.size(), 2U);
+  // More heads, a longer sequence or more experts on one rank are other work.
+  for (const int change : {0, 1, 2}) {
+    std::vector<results::RunData> others{weak({.tp = 2}), weak({.tp = 4})};
+    results::PointData& point = others[1].points[0];
+    if (change == 0) point.model_shape["heads"] = "16";
+    if (change == 1) point.model_shape["sequence"] = "32";
+    if (change == 2) point.options["experts"] = "4";
+    EXPECT_EQ(JoinedLaunches{std::move(others)}.joined.curves.size(), 2U) << change;
+  }
 }
 
 TEST(Join, MeshesOfOneRankCountStayOnTheCurvesTheyGoWith) {
@@ -233,7 +222,6 @@ TEST(Fingerprint, StaysFromVersionToVersionAndTellsExperimentsApart) {
                 .dtype = "f32",
                 .scaling = "weak",
                 .placement = "packed",
-                .options = {},
                 .numbers = {{"layers", "2"}}};
   const std::string first = "aa33041758872c0d";
   EXPECT_EQ(fingerprint({}, ""), "f7a947d2e2e8d065");
@@ -243,13 +231,15 @@ TEST(Fingerprint, StaysFromVersionToVersionAndTellsExperimentsApart) {
   EXPECT_NE(fingerprint(of, "host"), first);
 }
 
-TEST(WithoutCopies, KeepsTheMostCompleteOfALaunch) {
+TEST(WithoutCopies, KeepsTheMostCompleteOfALaunchAndAllWithoutAnId) {
   RunFiles given;
-  for (const char* const id : {"a", "b", "a", "a"}) given.runs.push_back(launch_of(id, 1, 2, 0.1));
-  given.files = {"a1.h5", "b.h5", "a2.h5", "a2.h5"};
+  for (const char* const id : {"a", "b", "a", "a", "", ""}) {
+    given.runs.push_back(launch_of(id, 1, 2, 0.1));
+  }
+  given.files = {"a1.h5", "b.h5", "a2.h5", "a2.h5", "c.h5", "d.h5"};
   given.runs[0].complete = false;
   const RunFiles kept = without_copies(std::move(given));
-  EXPECT_THAT(kept.files, ElementsAre("a2.h5", "b.h5"));
+  EXPECT_THAT(kept.files, ElementsAre("a2.h5", "b.h5", "c.h5", "d.h5"));
   EXPECT_TRUE(kept.runs.at(0).complete);
   EXPECT_THAT(kept.warnings, ElementsAre(AllOf(HasSubstr("a1.h5 holds run a"), HasSubstr("a2.h5")),
                                          HasSubstr("a2.h5 was given more")));
@@ -257,19 +247,11 @@ TEST(WithoutCopies, KeepsTheMostCompleteOfALaunch) {
 
 TEST(WithoutCopies, CountsWhatWasMeasuredAndNotWhatWasLeftOut) {
   RunFiles given{.runs = {launch_of("a", 1, 2, 0.1), launch_of("a", 1, 2, 0.1)},
-                 .files = {"before.h5", "after.h5"},
-                 .warnings = {}};
+                 .files = {"before.h5", "after.h5"}};
   for (results::PointData& point : given.runs[0].points) {
     point.status = results::PointStatus::skipped;  // for want of time; measured when resumed
   }
   EXPECT_THAT(without_copies(std::move(given)).files, ElementsAre("after.h5"));
-}
-
-TEST(WithoutCopies, TakesRunsWithoutAnIdForDifferent) {
-  RunFiles given{.runs = {launch_of("", 1, 2, 0.1), launch_of("", 1, 2, 0.1)},
-                 .files = {"a.h5", "b.h5"},
-                 .warnings = {}};
-  EXPECT_EQ(without_copies(std::move(given)).runs.size(), 2U);
 }
 
 TEST(Settings, WhatALaunchWasToldKeepsApartAndIsNamed) {
@@ -288,6 +270,7 @@ TEST(Settings, WhatALaunchWasToldKeepsApartAndIsNamed) {
                 EndsWith(at.second));
   }
   EXPECT_NE(why_apart([](auto& run) { run.config_toml = ""; }, first), "joined") << "not known";
+  EXPECT_NE(why_apart([](auto& run) { run.config_toml = "fill = ["; }, first), "joined");
   std::vector<results::RunData> runs{first, launch_of("b", 1, 2, 0.2)};
   runs[1].config_toml = "fill = \"replicas\"\n";
   const merge::Joined filled = JoinedLaunches{std::move(runs)}.joined;
@@ -313,12 +296,6 @@ TEST(Settings, OfCommunicationAndThreadsKeepApartAndJobsDoNot) {
                                  "CUDA_VISIBLE_DEVICES", "NCCL_DEBUG", "NCCL_HOSTID"}) {
     EXPECT_EQ(why(name), "joined") << name;
   }
-}
-
-TEST(Settings, OfAConfigurationThatCannotBeReadAreNotKnown) {
-  results::RunData run;
-  run.config_toml = "fill = [";
-  EXPECT_TRUE(settings_of(run).empty());
 }
 
 }  // namespace

@@ -35,11 +35,6 @@ TEST_F(Output, RefusesPartsOfAnEarlierRun) {
   check_output(at("other.h5"), IfExists::refuse);
 }
 
-TEST_F(Output, IsRefusedWithTheAdviceOfItsCaller) {
-  expect_error([&] { check_output(at("none/run.h5"), IfExists::overwrite, "resume a copy"); },
-               {"cannot write", "resume a copy"});
-}
-
 TEST_F(Output, RefusesPlacesThatTakeNoFile) {
   put("a file");
   std::filesystem::create_symlink("nowhere", at("link.h5"));
@@ -51,6 +46,8 @@ TEST_F(Output, RefusesPlacesThatTakeNoFile) {
   expect_no_output("/proc/run.h5", IfExists::refuse, {"/proc"});
   expect_no_output(at(std::string(250, 'x') + ".h5"), IfExists::refuse, {"characters"});
   expect_no_output(at("link.h5"), IfExists::overwrite, {"leads nowhere"});
+  expect_error([&] { check_output(at("none/run.h5"), IfExists::overwrite, "resume a copy"); },
+               {"cannot write", "resume a copy"});
 }
 
 /// Somebody without rights on other people's files, even when the tests run as root.
@@ -238,19 +235,17 @@ TEST_F(Owner, IsTheLaunchThatWritesUntilItEnds) {
   EXPECT_THAT(committed(), ElementsAre(0, 1, 2, 3));
 }
 
+/// The file is locked from the moment that a launch resumes or is to replace it.
 TEST_F(Owner, IsOneOfTwoThatResumeOrReplace) {
   write({0});
-  {
-    RunWriter first = resume();
-    EXPECT_THROW((void)resume(), base::UsageError);
+  for (const bool replaces : {false, true}) {
+    const auto begin = [&] { return replaces ? new_writer(IfExists::overwrite) : resume(); };
+    RunWriter first = begin();
+    EXPECT_THROW((void)begin(), base::UsageError);
     first.commit(samples::point(1));
-    EXPECT_THAT(committed(), ElementsAre(0, 1));
+    EXPECT_THROW((void)begin(), base::UsageError);
+    EXPECT_EQ(committed(), replaces ? std::vector{1} : std::vector({0, 1}));
   }
-  RunWriter first = new_writer(IfExists::overwrite);
-  EXPECT_THROW((void)new_writer(IfExists::overwrite), base::UsageError);
-  first.commit(samples::point(5));
-  EXPECT_THROW((void)new_writer(IfExists::overwrite), base::UsageError);
-  EXPECT_THAT(committed(), ElementsAre(5));
 }
 
 TEST_F(Owner, IsTheFirstOfTwoThatBeginWithoutAFile) {

@@ -5,6 +5,7 @@
 #include "golden.hpp"
 #include "launch_samples.hpp"
 #include "reported.hpp"
+#include "results_samples.hpp"
 
 /// The summary, the sections of the detailed report, and the results of preflight checks.
 namespace isoscale::analysis {
@@ -225,20 +226,14 @@ TEST(Sections, PrintTheirPartAlone) {
   }
 }
 
+/// A check that is ok, a warning, an allowed stop and two checks that were not made.
 results::PreflightData preflight_sample() {
-  using results::Verdict;
-  return {.results = {{.name = "device", .what = "OpenBLAS"},
-                      {.name = "xid", .verdict = Verdict::not_checked, .what = "no NVML"},
-                      {.name = "ecc", .verdict = Verdict::not_checked, .what = "no NVML"},
-                      {.name = "port-rate",
-                       .verdict = Verdict::warning,
-                       .host = "c3\x1b[31m",
-                       .device = "mlx5_0 port 1",
-                       .what = "runs at 200 Gbit/s",
-                       .cost = "half of it",
-                       .fix = "reseat"},
-                      {.name = "world-size", .verdict = Verdict::stop, .allowed = true}},
-          .facts = R"({"device":"host"})"};
+  results::PreflightData preflight = results::samples::preflight();
+  preflight.results[1].host = "c3\x1b[31m";
+  preflight.results[3].what = "no NVML";
+  preflight.results.push_back(preflight.results[3]);
+  preflight.results[4].name = "ecc";
+  return preflight;
 }
 
 TEST(Checks, ShowTheWorstFirstAndWhatWasNotLookedAtByWhy) {
@@ -263,9 +258,9 @@ TEST(Checks, AreObjectsInJsonAndDamagedFactsAreNone) {
   const auto document = json::parse(render::render_checks_json(preflight_sample()));
   EXPECT_EQ(document["facts"]["device"], "host");
   EXPECT_EQ(document["results"].size(), 5U);
-  EXPECT_EQ(document["results"][3]["verdict"], "warning");
+  EXPECT_EQ(document["results"][1]["verdict"], "warning");
   EXPECT_EQ(document["results"][0]["host"], nullptr);
-  EXPECT_EQ(document["results"][4]["allowed"], true);
+  EXPECT_EQ(document["results"][2]["allowed"], true);
   const auto facts_of = [](const std::string& text) {
     results::PreflightData preflight = preflight_sample();
     preflight.facts = text;

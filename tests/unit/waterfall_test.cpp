@@ -18,7 +18,7 @@ double sum(const efficiency::StepCosts& costs) {
 
 /// One rank, 10 s a step: 8 s of GEMMs, 2 s of other ops; tracing costs 0.5 s.
 efficiency::StepLoss one_rank() {
-  efficiency::StepLoss loss{.step = 10, .work = 100, .costs = {}};
+  efficiency::StepLoss loss{.step = 10, .work = 100};
   loss.costs.gemm_alone = 8;
   loss.costs.gemm_overlap = 0;
   loss.costs.gemm = 8;
@@ -32,7 +32,7 @@ efficiency::StepLoss one_rank() {
 
 /// Four ranks: 2 s of GEMMs would be ideal for the same work.
 efficiency::StepLoss four_ranks() {
-  efficiency::StepLoss loss{.step = 4.25, .work = 100, .ranks = 4, .costs = {}};
+  efficiency::StepLoss loss{.step = 4.25, .work = 100, .ranks = 4};
   loss.costs.gemm_alone = 2.1;
   loss.costs.gemm_overlap = 0.15;
   loss.costs.gemm = 2.25;
