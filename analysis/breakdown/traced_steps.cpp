@@ -258,10 +258,6 @@ bool is_usable(const results::PointData& point, const timeline::StepTrace& trace
   return true;
 }
 
-bool is_traced(const TracedStep& step) {
-  return std::ranges::any_of(step.traces, [](const auto* trace) { return trace != nullptr; });
-}
-
 /// Finds the traced ranks whose clocks are not aligned. For the aligned ranks, clock_error is the
 /// sum of the two largest errors, since two clocks may differ by this much.
 void judge_clocks(const results::PointData& point, TracedSteps& result) {
@@ -417,7 +413,9 @@ TracedSteps traced_steps(const results::PointData& point) {
   for (const timeline::Timeline& timeline : point.traces) {
     if (!step_counts(point, timeline)) continue;
     TracedStep step = usable_step(point, timeline, result.broken);
-    if (is_traced(step)) result.steps.push_back(std::move(step));
+    const bool is_traced =
+        std::ranges::any_of(step.traces, [](const auto* trace) { return trace != nullptr; });
+    if (is_traced) result.steps.push_back(std::move(step));
   }
   judge_clocks(point, result);
   std::vector<Arrivals> arrivals(result.steps.size());

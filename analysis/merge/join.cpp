@@ -92,11 +92,6 @@ std::string unsound_text(const PointReport& point) {
   return text.empty() ? "no label" : text;
 }
 
-/// True if two points with the same number of ranks can be joined.
-bool is_same_point(const PointReport& a, const PointReport& b) {
-  return unlike_fields(*a.data, *b.data).empty() && lie_alike(a, b);
-}
-
 /// Returns "launch 2" or "launches 1, 3": the launches with points that belong to a curve, included
 /// or left out. Launches are counted from 1 in the order of `reports`.
 std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> reports) {
@@ -196,7 +191,10 @@ Fit fit_of(const Gathered& into, std::span<const LaunchPoint> points) {
       // If one launch measured the same point twice, the second one goes to another curve.
       const bool again =
           std::ranges::find(launches, point.run, &LaunchPoint::run) != launches.end();
-      if (again || !is_same_point(*known.point, *point.point)) fit.possible = false;
+      if (again || !unlike_fields(*known.point->data, *point.point->data).empty() ||
+          !lie_alike(*known.point, *point.point)) {
+        fit.possible = false;
+      }
       ++fit.same_points;
     }
   }

@@ -103,13 +103,6 @@ struct OpenAttribute {
   TypeId type;
 };
 
-/// True if an attribute holds one value.
-bool is_scalar(const AttributeId& attribute) {
-  const SpaceId space{check(H5Aget_space(attribute.get()))};
-  return H5Sget_simple_extent_type(space.get()) != H5S_NULL &&
-         H5Sget_simple_extent_npoints(space.get()) == 1;
-}
-
 /// Opens a scalar attribute. Throws Hdf5Error if it is missing, or has another HDF5 class or shape.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
   // H5Aexists is called only after a failure: calling it first would look up each attribute twice,
@@ -122,7 +115,10 @@ OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t want
   OpenAttribute attribute;
   attribute.id = AttributeId{opened};
   attribute.type = TypeId{check(H5Aget_type(attribute.id.get()))};
-  if (H5Tget_class(attribute.type.get()) != wanted || !is_scalar(attribute.id)) {
+  const SpaceId space{check(H5Aget_space(attribute.id.get()))};
+  const bool is_scalar = H5Sget_simple_extent_type(space.get()) != H5S_NULL &&
+                         H5Sget_simple_extent_npoints(space.get()) == 1;
+  if (H5Tget_class(attribute.type.get()) != wanted || !is_scalar) {
     throw Hdf5Error("attribute '" + name + "' has another type than it should");
   }
   return attribute;

@@ -49,12 +49,6 @@ void write_attribute(hid_t dataset, const char* name, const SpaceId& space,
   check(H5Awrite(id.get(), type.get(), static_cast<const void*>(pointers.data())));
 }
 
-void write_about(hid_t dataset, const About& about) {
-  const SpaceId scalar{check(H5Screate(H5S_SCALAR))};
-  write_attribute(dataset, "unit", scalar, std::array{std::string{about.unit}});
-  write_attribute(dataset, "description", scalar, std::array{std::string{about.description}});
-}
-
 /// Closes a dataset, which writes the data that HDF5 still has in memory, so a failure must throw.
 void close(DatasetId dataset) { check(H5Dclose(dataset.release())); }
 
@@ -71,7 +65,9 @@ DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t
   if (std::find(dims.begin(), dims.end(), 0U) == dims.end()) {
     check(H5Dwrite(dataset.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
   }
-  write_about(dataset.get(), about);
+  const SpaceId scalar{check(H5Screate(H5S_SCALAR))};
+  write_attribute(dataset.get(), "unit", scalar, std::array{std::string{about.unit}});
+  write_attribute(dataset.get(), "description", scalar, std::array{std::string{about.description}});
   return dataset;
 }
 

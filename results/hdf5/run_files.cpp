@@ -73,15 +73,6 @@ int sync_directory(const fs::path& directory) {
   return errno == EACCES ? 0 : errno;
 }
 
-/// Warns that a file's name may not be on disk. The file itself is complete and has its final name,
-/// so this is not an error.
-void warn_not_synced(const fs::path& path, int code) {
-  base::warn(
-      fmt::format("isoscale: warning: {} is written, but its name may not be on disk yet "
-                  "({}): should the machine stop now, look whether it is there",
-                  path.string(), std::generic_category().message(code)));
-}
-
 /// Renames a file unless another file has the new name. Returns 0 or errno.
 int rename_to_new(const fs::path& from, const fs::path& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
@@ -247,8 +238,13 @@ Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
   }
   if (code != 0) fail("rename a file to", final_path, code);
   path_.clear();  // the destructor has nothing to remove
-  const int left = sync_directory(final_path.parent_path());
-  if (left != 0) warn_not_synced(final_path, left);
+  // The file is complete and has its final name, so it is no error if the name is not on disk yet.
+  if (const int left = sync_directory(final_path.parent_path()); left != 0) {
+    base::warn(
+        fmt::format("isoscale: warning: {} is written, but its name may not be on disk yet "
+                    "({}): should the machine stop now, look whether it is there",
+                    final_path.string(), std::generic_category().message(left)));
+  }
   return std::move(descriptor_);
 }
 

@@ -113,14 +113,6 @@ int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view 
   return check_version(path, root);
 }
 
-/// Returns the path of a part, which is always in the folder of its run file. Throws base::Error if
-/// the run file gives a path in place of a name.
-fs::path part_in(const fs::path& folder, const std::string& name) {
-  require(!name.empty() && name.find_first_of("/\\") == std::string::npos,
-          "names the impossible part file '{}'", name);
-  return folder / name;
-}
-
 /// Throws base::Error unless the name of a point's group, by which it is found, is its index.
 void check_index(const hdf5::Group& group, const std::string& name) {
   const std::int64_t index = group.get<std::int64_t>("index");
@@ -214,7 +206,11 @@ class RunReader {
     const hdf5::Group group = points.open_group(name);
     check_index(group, name);
     if (!group.has_attribute("part_file")) return get_point(group, minor_);
-    const fs::path path = part_in(parts_in_, group.text("part_file"));
+    // A part is always in the folder of its run file.
+    const std::string part = group.text("part_file");
+    require(!part.empty() && part.find_first_of("/\\") == std::string::npos,
+            "names the impossible part file '{}'", part);
+    const fs::path path = parts_in_ / part;
     const hdf5::File file = open(path);
     const hdf5::Group root = file.root();
     const int minor = check_marks(path, root, part_format_name);

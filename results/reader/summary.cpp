@@ -101,21 +101,6 @@ void get_ranks(json& list, RunData& run, int minor) {
   }
 }
 
-json to_json(const PointData& point, const PointFigures& figures) {
-  json object;
-  JsonObject fields{object};
-  put_record(fields, point, 0, point_facts);
-  put_record(fields, figures);
-  return object;
-}
-
-void get_point(json& object, RunSummary& into, int minor) {
-  PointData& point = into.run.points.emplace_back();
-  get_record(JsonObject{object}, point, minor, point_facts);
-  validate(point);
-  get_record(JsonObject{object}, into.figures.emplace_back(), minor);
-}
-
 /// Returns the summary in JSON of this minor schema version.
 RunSummary from_json(json& object, int minor) {
   RunSummary summary;
@@ -127,7 +112,12 @@ RunSummary from_json(json& object, int minor) {
   for (json& point : object.at("points")) points.push_back(&point);
   std::ranges::stable_sort(points, {},
                            [](json* at) { return JsonObject{*at}.get<std::int64_t>("index"); });
-  for (json* const point : points) get_point(*point, summary, minor);
+  for (json* const from : points) {
+    PointData& point = run.points.emplace_back();
+    get_record(JsonObject{*from}, point, minor, point_facts);
+    validate(point);
+    get_record(JsonObject{*from}, summary.figures.emplace_back(), minor);
+  }
   return summary;
 }
 
@@ -209,7 +199,9 @@ std::string summary_text(const RunSummary& summary) {
   JsonObject fields{object};
   put_record(fields, run, 0, run_identity);
   for (std::size_t i = 0; i < run.points.size(); ++i) {
-    object["points"].push_back(to_json(run.points[i], summary.figures[i]));
+    JsonObject point{object["points"].emplace_back(json::object())};
+    put_record(point, run.points[i], 0, point_facts);
+    put_record(point, summary.figures[i]);
   }
   const std::string text = object.dump();
   return text + end_of(text);

@@ -14,16 +14,12 @@
 #include "units/text.hpp"
 
 namespace isoscale::results {
-namespace {
-
-constexpr double shortest_step = 1e-12;  ///< seconds; a shorter time cannot have been measured
-
-}  // namespace
 
 std::vector<StepBlock> step_blocks(const PointData& point) {
   const auto flag = [](const std::vector<std::uint8_t>& flags, std::size_t step) {
     return step < flags.size() && flags[step] != 0;
   };
+  constexpr double shortest_step = 1e-12;  // seconds; a shorter time cannot have been measured
   std::vector<StepBlock> blocks;
   const auto first = static_cast<std::size_t>(std::max<std::int64_t>(0, point.warm_up_steps));
   for (std::size_t step = first; step < point.step_times.size(); ++step) {

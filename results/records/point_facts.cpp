@@ -3,21 +3,13 @@
 #include "results/records/point_facts.hpp"
 
 #include <cstdint>
+#include <ranges>
 #include <set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::results {
-namespace {
-
-using RanksOfNode = std::map<int, int>;
-
-int most_ranks(const RanksOfNode& ranks) {
-  return std::ranges::max_element(ranks, {}, &RanksOfNode::value_type::second)->second;
-}
-
-}  // namespace
 
 std::optional<double> count_in(const std::map<std::string, std::string>& texts,
                                const std::string& key) {
@@ -30,7 +22,7 @@ std::optional<double> count_in(const std::map<std::string, std::string>& texts,
 
 std::optional<NodeUse> node_use(const RunData& run, const PointData& point) {
   std::vector<int> node_of_rank;
-  RanksOfNode of_point, of_launch;
+  std::map<int, int> of_point, of_launch;  // numbers of ranks by node
   for (int rank = 0; rank < point.ranks; ++rank) {
     const RankFacts* const facts = facts_of(run.rank_facts, point, rank);
     if (facts == nullptr) return std::nullopt;
@@ -39,11 +31,10 @@ std::optional<NodeUse> node_use(const RunData& run, const PointData& point) {
   }
   if (of_point.empty()) return std::nullopt;
   for (const RankFacts& facts : run.rank_facts) ++of_launch[facts.node];
-  NodeUse use{
-      .nodes = static_cast<int>(of_point.size()),
-      .fewest = std::ranges::min_element(of_point, {}, &RanksOfNode::value_type::second)->second,
-      .most = most_ranks(of_point),
-      .most_of_launch = most_ranks(of_launch)};
+  NodeUse use{.nodes = static_cast<int>(of_point.size()),
+              .fewest = std::ranges::min(std::views::values(of_point)),
+              .most = std::ranges::max(std::views::values(of_point)),
+              .most_of_launch = std::ranges::max(std::views::values(of_launch))};
   use.fills_node = use.nodes == 1 && use.most == of_launch.at(node_of_rank.front());
   // A skipped point has no mesh, so nothing is known of its axes.
   if (point.mesh.size() != point.ranks) return use;

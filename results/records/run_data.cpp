@@ -144,16 +144,6 @@ void check_solo(const PointData& point, const SoloTimes& solo) {
   }
 }
 
-/// Throws base::Error if the numbers of the interim analyses are out of range. At most 1000
-/// analyses are allowed, since a reader integrates numerically for each.
-void check_looks(const Looks& looks) {
-  constexpr int most = 1000;
-  constexpr double fastest = 1000;
-  require(
-      looks.planned >= 1 && looks.planned <= most && looks.growth >= 1 && looks.growth <= fastest,
-      "the looks of the stop rule are impossible");
-}
-
 void check_observed(const PointData& point) {
   for (const OpSums& sums : point.op_sums) check_sums(point, sums);
   std::set<int> solo_ranks;
@@ -165,7 +155,12 @@ void check_observed(const PointData& point) {
     check_rank(point, series.rank, "a device series");
     require_length(series.value.size(), series.time.size(), "a device series");
   }
-  check_looks(point.looks);
+  const Looks& looks = point.looks;
+  constexpr int most = 1000;  // interim analyses, for each of which a reader integrates numerically
+  constexpr double fastest = 1000;
+  require(
+      looks.planned >= 1 && looks.planned <= most && looks.growth >= 1 && looks.growth <= fastest,
+      "the looks of the stop rule are impossible");
 }
 
 std::string text_in(const std::map<std::string, std::string>& texts, const std::string& key) {
