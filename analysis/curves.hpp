@@ -14,6 +14,7 @@
 /// Sorts points into curves, names these, and compares each point with the baseline of its curve.
 namespace isoscale::analysis {
 
+/// Sorts points into named curves and compares each with the baseline of its curve.
 [[nodiscard]] std::vector<Curve> make_curves(std::vector<PointReport> points,
                                              const ReportOptions& options);
 
@@ -21,18 +22,16 @@ namespace isoscale::analysis {
 /// then points whose labels still allow them as scaling results, then others that are ok; of
 /// equally good points, the one with the most ranks. Null if no point is ok.
 [[nodiscard]] const PointReport* telling_point(const std::vector<const PointReport*>& points);
-/// Chooses the point that represents a curve in the same way from the points with a throughput. The
-/// baseline, which does not show how the curve scales, is the last choice. Null without such
-/// points.
+/// Chooses the point that represents a curve in the same way from the points with a throughput; the
+/// baseline, which does not show how the curve scales, comes last. Null without such points.
 [[nodiscard]] const PointReport* telling_point(const Curve& curve);
 
 /// Makes names unique: appends texts[i], unless empty, to names[i] if another entry with the same
 /// base has a different text that is not empty.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 const std::vector<std::string>& texts);
-/// Makes the names of curves unique: appends to names[i] the text that `text_of` returns for the
-/// telling_point() of curve i, if another curve with the same base has a different text at a rank
-/// count that both have.
+/// Appends to names[i] the text that `text_of` returns for the telling_point() of curve i, if
+/// another curve with the same base has a different text at a rank count that both have.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 std::span<const Curve* const> curves,
                 const std::function<std::string(const PointReport&)>& text_of);

@@ -91,9 +91,8 @@ struct BreakdownResult {
 
 /// Divides the traced steps of a point into the categories of docs/breakdown.md. The part of a span
 /// outside of its step is counted in the span's category, so it lowers `other`. `unaccounted` is
-/// the time in no category plus the time counted outside of the step, as a share of the steps'
-/// time. `missing` names, among others, the ranks that were not traced or whose clocks are not
-/// aligned.
+/// the time in no category plus the time counted outside of the step, as a share of all time.
+/// `missing` names, among others, the ranks that were not traced or whose clocks are not aligned.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
 /// Returns breakdown(point); `traced` is the result of traced_steps(point).
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);

@@ -96,8 +96,7 @@ struct Arrivals {
 };
 
 /// Matches the n-th collective of each class and group among its members, and the n-th message of
-/// each class between its two ranks, in a time linear in the number of spans. The traces are
-/// usable.
+/// each class between its two ranks, in time linear in the number of spans. All traces are usable.
 class Matcher {
  public:
   Matcher(const OutlineSet& set, const TraceOfRank& traces) : set_(set), traces_(traces) {

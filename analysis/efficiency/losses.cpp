@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
@@ -168,14 +167,6 @@ double together(const StepCosts& costs) {
 /// Returns the waiting that is not divided into imbalance and noise.
 double undivided(const StepCosts& costs) { return costs.waiting - costs.uneven - costs.hiccups; }
 
-/// Returns the axes along which the point or the baseline has transfers.
-std::set<mesh::AxisSet> axes_of_transfers(const StepCosts& point, const StepCosts& baseline) {
-  std::set<mesh::AxisSet> axes;
-  for (const auto& [at, seconds] : point.transfer) axes.insert(at);
-  for (const auto& [at, seconds] : baseline.transfer) axes.insert(at);
-  return axes;
-}
-
 }  // namespace
 
 std::optional<UsefulWork> useful_work(const results::PointData& point,
@@ -279,7 +270,9 @@ Waterfall waterfall(const StepLoss& point, const StepLoss& baseline) {
         "transfers and waiting are not separated: some partners were not traced, or their clocks"
         " not aligned");
   } else {
-    for (const mesh::AxisSet at : axes_of_transfers(mine, base)) {
+    std::map<mesh::AxisSet, double> of_either = mine.transfer;
+    of_either.insert(base.transfer.begin(), base.transfer.end());
+    for (const auto& [at, seconds] : of_either) {
       add(mesh::to_string(at) + " transfer", transfer_of(mine, at), transfer_of(base, at));
     }
     add_part("bubble", &StepCosts::bubble);

@@ -13,8 +13,7 @@ namespace isoscale::analysis::efficiency {
 /// A point for the fit of scaling laws, relative to the baseline: `p` is ranks / baseline's ranks,
 /// `speedup` is throughput / baseline's throughput. Every speed-up contains the error of the
 /// measured baseline, for which fits have a free factor; the baseline itself is one of the points,
-/// and points with fewer ranks are left out. The intervals of the fitted values assume that all
-/// points have the same relative error.
+/// and points with fewer ranks are left out. Fits assume the same relative error of all points.
 struct ScalingPoint {
   double p = 1;
   double speedup = 1;
@@ -22,8 +21,8 @@ struct ScalingPoint {
 };
 
 /// Returns Karp and Flatt's experimentally determined serial fraction (CACM 33(5), 1990):
-/// (1/speedup - 1/p) / (1 - 1/p). It grows with p if the parallel overhead does. Absent for p <= 1
-/// or speedup <= 0.
+/// (1/speedup - 1/p) / (1 - 1/p), which grows with p if the parallel overhead does. Absent for p <=
+/// 1 or speedup <= 0.
 [[nodiscard]] std::optional<statistics::Located> karp_flatt(const ScalingPoint& point);
 
 /// Fits the serial fraction f of Amdahl's law, speedup = p / (1 + f (p - 1)), by least squares.

@@ -240,12 +240,10 @@ std::map<Members, double> factors_of(const std::map<Members, Moved>& groups,
   std::vector<double> costs;
   for (const auto& [members, value] : cost) costs.push_back(value);
   const double middle = statistics::median(costs).value_or(0);
-  std::map<Members, double> factors;
-  for (const auto& [members, value] : cost) {
-    const double other = costs.size() == 2 ? costs[0] + costs[1] - value : middle;
-    factors[members] = value / other;
+  for (auto& [members, value] : cost) {
+    value /= costs.size() == 2 ? costs[0] + costs[1] - value : middle;
   }
-  return factors;
+  return cost;
 }
 
 }  // namespace

@@ -139,8 +139,7 @@ constexpr double widest_of_a_share = 1;  ///< a share with a wider interval is n
 using PartTimes = std::map<std::string, statistics::Estimate>;
 
 /// Returns the hidden share, computed from the three medians. The half-widths of its interval
-/// combine in quadrature how it changes with the ends of each time's interval in place of the
-/// median.
+/// combine in quadrature the changes by the ends of each time's interval in place of its median.
 std::optional<statistics::Located> hidden_of(const PartTimes& times) {
   constexpr std::array<const char*, 3> parts{"gemm", "collective", "together"};
   std::array<const statistics::Estimate*, 3> all{};

@@ -255,10 +255,9 @@ std::optional<std::string> id_here(const fs::path& path, std::string_view format
 }
 
 // The functions of this second part read files without a right digest in a separate process, with
-// limits on memory and time: on damaged files, HDF5 1.10 may crash, loop or use all memory. The
-// separate process writes the run that it has read to a temporary file in the usual format, and
-// this process reads that file. In this process, HDF5 therefore reads only files that HDF5 has
-// written and whose digest is right.
+// limits on memory and time: on damaged files, HDF5 1.10 may crash, loop or use all memory. That
+// process writes the run that it has read to a temporary file in the usual format, so that HDF5
+// reads in this process only files that it has written and whose digest is right.
 
 constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 /// The limit on memory grows by this many bytes for each byte of the files. Unpacked columns and
@@ -274,9 +273,8 @@ constexpr int slowdown = 10;  ///< allows more CPU time for code under a sanitiz
 constexpr int slowdown = 1;
 #endif
 
-/// The first letter of the separate process's answer. After `refused` the error message follows.
-/// After `read_well` follows the id if it was asked for, otherwise RunData::altered, each sentence
-/// with `end_of_sentence` behind it.
+/// The first letter of the separate process's answer: before the error message, or before the id if
+/// it was asked for, or the sentences of RunData::altered, each with `end_of_sentence` behind it.
 constexpr char read_well = 'r', refused = 'n', end_of_sentence = '\0';
 
 /// Returns limits on memory, CPU time and wall time from the sizes of a run file and of its parts.

@@ -20,8 +20,8 @@ namespace isoscale::results {
 [[nodiscard]] RunData read_run(const std::filesystem::path& path);
 
 /// Reads those points of the run `id` that can be read from files with a right digest, to take them
-/// over when a run file can no longer be written. The file at `path` may have been renamed; its
-/// parts are in `parts_in`.
+/// over when a run file can no longer be written. `path` may be a new name; parts are in
+/// `parts_in`.
 [[nodiscard]] std::vector<PointData> readable_points(const std::filesystem::path& path,
                                                      const std::string& id,
                                                      const std::filesystem::path& parts_in);
@@ -31,8 +31,7 @@ namespace isoscale::results {
 [[nodiscard]] bool may_be_run_file(const std::filesystem::path& path);
 
 /// Returns the id of the run that a file of this format (layout.hpp) belongs to; none when the file
-/// has another format or cannot be read, or when `path` is missing, a link or not a regular file.
-/// Throws no HDF5 errors.
+/// has another format, cannot be read, is missing, a link or not regular. Throws no HDF5 errors.
 [[nodiscard]] std::optional<std::string> run_id_of(const std::filesystem::path& path,
                                                    std::string_view format);
 

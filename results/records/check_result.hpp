@@ -15,8 +15,7 @@ namespace isoscale::results {
 /// - ok: the facts are known and nothing is wrong.
 /// - not_checked: the facts could not be found out.
 /// - warning: the run measures, but the problem may affect its results.
-/// - stop: the results would be misleading, so the run measures nothing unless the user allows it
-///   with --allow.
+/// - stop: the results would mislead, so the run measures nothing unless --allow lets it.
 enum class Verdict : std::uint8_t { ok, not_checked, warning, stop };
 inline constexpr std::array all_verdicts{Verdict::ok, Verdict::not_checked, Verdict::warning,
                                          Verdict::stop};
@@ -40,8 +39,7 @@ struct CheckResult {
 [[nodiscard]] bool stops(std::span<const CheckResult> results);
 
 /// Writes a result on one line: "warning port-rate: c3, mlx5_0 port 1: what was found; what it
-/// costs; what to do". Parts that are empty are left out. The line of an allowed stop begins with
-/// "stop duplicate-gpu (allowed)".
+/// costs; what to do", without empty parts. An allowed stop begins "stop duplicate-gpu (allowed)".
 [[nodiscard]] std::string to_sentence(const CheckResult& result);
 
 }  // namespace isoscale::results

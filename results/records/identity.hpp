@@ -11,9 +11,8 @@
 #include "results/records/run_data.hpp"
 
 /// Lists the fields in which launches must agree, or may differ. Merging, comparing and the catalog
-/// of runs identify a machine by them, --resume decides if a launch may continue a run, and the
-/// checks before a run find the software that all ranks must share. analysis/identity.hpp has the
-/// fields of a point.
+/// of runs identify a machine by them, --resume decides if a launch may continue a run, and checks
+/// find the software that all ranks must share. analysis/identity.hpp has the fields of a point.
 namespace isoscale::results {
 
 /// Says if a launch that continues a run (--resume) must have the same value as the run.

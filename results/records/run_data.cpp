@@ -32,9 +32,8 @@ void check_mesh(const PointData& point) {
           "the mesh has {} ranks, the point {}", product, point.ranks);
 }
 
-/// Throws base::Error unless each list per rank or per step has one entry for each rank or step.
-/// Lists per rank may also be empty, if nothing was measured. Also throws if there are more warm-up
-/// steps than steps.
+/// Throws base::Error unless each list per rank or per step has one entry for each rank or step,
+/// and for more warm-up steps than steps. Lists per rank may be empty, if nothing was measured.
 void check_lengths(const PointData& point) {
   const auto ranks = static_cast<std::size_t>(point.ranks);
   for_each_field(fields_of<PointData>, [&](const auto& field) {

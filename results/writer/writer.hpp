@@ -25,8 +25,8 @@ inline constexpr units::Bytes default_part_limit{std::uint64_t{256} << 20U};
 /// and readable: each commit changes a copy, which then replaces the file. Until the first commit,
 /// that name belongs to no file, or still to the old one. No temporary file remains after an
 /// exception. A writer is used from one thread. The run file that it has published or will replace
-/// is locked against other writers. If another writer has replaced the file nevertheless, it is
-/// left alone, and the commit throws.
+/// is locked; if another writer has replaced it nevertheless, the commit leaves it alone and
+/// throws.
 class RunWriter {
  public:
   /// Writes the header to a temporary file as a test, so that a file system that cannot hold it is
@@ -40,26 +40,23 @@ class RunWriter {
   /// removed from the file, to be measured anew. The file becomes partial, and keeps the warnings
   /// of `earlier` and the facts about the earlier launch. Part files of this run that the run file
   /// does not refer to are removed; those of the points `again` once there are new ones or the run
-  /// ends. Throws base::Error, with the file unchanged; this is base::UsageError when the file is
-  /// damaged, read-only or missing, when another launch is writing it, or has changed it since it
-  /// was read.
+  /// ends. Throws base::Error, with the file unchanged; base::UsageError when it is damaged,
+  /// read-only or missing, or when another launch is writing it or has changed it meanwhile.
   [[nodiscard]] static RunWriter resume(const std::filesystem::path& path, RunData earlier,
                                         const std::set<int>& again,
                                         units::Bytes part_limit = default_part_limit);
 
-  /// Appends one point; when this returns, it is on disk. Throws base::Error, with the points of
-  /// the file as before, when the point is inconsistent, when its index is already in the file, or
-  /// when the file cannot be written.
+  /// Appends one point; when this returns, it is on disk. Throws base::Error, with the file's
+  /// points as before, for an inconsistent point or an index twice, or when the file cannot be
+  /// written.
   void commit(const PointData& point);
 
-  /// Writes the end time, completeness, warnings and calibration of `last`; if no point was
-  /// committed, it creates the file first. May be called when a run ends early, with `complete`
-  /// false.
+  /// Writes the end time, completeness, warnings and calibration of `last`, to a new file if no
+  /// point was committed. May be called when a run ends early, with `complete` false.
   void finish(const RunData& last);
 
   /// Returns a copy, in `directory`, of the file that was published last, without its parts, even
-  /// if its name has been removed or reused. Null if none was published yet. Throws base::Error
-  /// when there is no space for the copy.
+  /// if its name is gone; null if none was published yet. Throws base::Error for lack of space.
   [[nodiscard]] std::unique_ptr<TemporaryFile> copy_published(
       const std::filesystem::path& directory) const;
 
