@@ -70,7 +70,6 @@ struct Waiting {
   double known = 0, noise = 0;
 };
 
-/// The results of one traced step: the categories of each rank, and sums over all ranks.
 struct StepResult {
   explicit StepResult(const Layers& layers) : places(layers) {}
 
@@ -197,7 +196,6 @@ LargestUnexplained describe(const results::PointData& point, const TracedStep& s
   return largest;
 }
 
-/// Merges the results of all traced steps of a point.
 class Merge {
  public:
   Merge(const results::PointData& point, const Condensed& condensed, const TracedSteps& steps,

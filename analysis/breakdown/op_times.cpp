@@ -36,7 +36,6 @@ std::size_t for_each_op(const results::PointData& point, Visit&& visit) {
   return count;
 }
 
-/// A kind of collective, and the axes of its groups.
 struct Kind {
   OpKind op = OpKind::all_reduce;
   mesh::AxisSet axes;

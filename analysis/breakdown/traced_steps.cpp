@@ -83,7 +83,6 @@ Sequences sequences_of(const Outline& outline) {
   return result;
 }
 
-/// The result of matching the ops of a step's ranks.
 struct Arrivals {
   /// Indexed by [rank][op]: the latest start among an op and the matching ops of its traced
   /// partners. Empty for ranks without a trace.

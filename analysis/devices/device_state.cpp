@@ -56,7 +56,6 @@ constexpr std::array<Known, 21> known_quantities{{
     {"nvlink_received_bytes", {"B", QuantityKind::counter}},
 }};
 
-/// Returns the seconds from the first sample to the last.
 double period_of(const DeviceSeries& series) { return series.time.back() - series.time.front(); }
 
 bool are_within(std::span<const double> numbers, double largest) {
@@ -204,7 +203,6 @@ SeriesSummary summary(const DeviceSeries& series, double begin) {
   return result;
 }
 
-/// Adds the state of the computing devices, from the summaries of their series.
 void add_state(DeviceState& state, const results::RunData& run) {
   const bool gpus = run.device != "host";
   const std::string_view clock = gpus ? "sm_clock" : "clock";

@@ -36,7 +36,6 @@ std::optional<double> latency_of(const RowReport& row) {
   return row.time->median;
 }
 
-/// Returns the known values of one quantity of several pairs.
 std::vector<double> values_of(std::span<const PairReport* const> pairs,
                               std::optional<double> PairReport::*quantity) {
   std::vector<double> values;

@@ -43,7 +43,6 @@ struct Track {
   std::int64_t thread = 0;
 };
 
-/// One interval on a track.
 struct TraceEvent {
   Track track;
   std::string_view name;
@@ -86,7 +85,6 @@ class TraceWriter {
         end == FlowEnd::start ? "s" : "f", id, track.process, track.thread, microseconds(time),
         end == FlowEnd::start ? "" : R"(,"bp":"e")"));
   }
-  /// Writes the end of the JSON object.
   void finish() { out_ << "\n]}\n"; }
 
   [[nodiscard]] std::uint64_t events() const { return events_; }  ///< intervals written so far

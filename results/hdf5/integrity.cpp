@@ -12,7 +12,6 @@ namespace isoscale::results {
 
 namespace {
 
-/// Returns the digest block for the content of a file.
 std::string block_of(const Descriptor& file) {
   std::vector<char> room(std::size_t{1} << 18);  // bytes; fits in a core's cache
   base::Blake2b digest;

@@ -119,7 +119,6 @@ void check_index(const hdf5::Group& group, const std::string& name) {
   require(name == fmt::format("{:04}", index), "the index {} contradicts the name", index);
 }
 
-/// Reads a run file and its parts in this process.
 class RunReader {
  public:
   explicit RunReader(Accept accept) : accept_(accept) {}
@@ -151,7 +150,6 @@ class RunReader {
     return run;
   }
 
-  /// Reads the points that can be read; see readable_points().
   std::vector<PointData> read_readable(const fs::path& path, const std::string& id,
                                        const fs::path& parts_in) {
     run_id_ = id;
@@ -277,7 +275,6 @@ constexpr int slowdown = 1;
 /// it was asked for, or the sentences of RunData::altered, each with `end_of_sentence` behind it.
 constexpr char read_well = 'r', refused = 'n', end_of_sentence = '\0';
 
-/// Returns limits on memory, CPU time and wall time from the sizes of a run file and of its parts.
 base::Limits limits_for(const fs::path& path) {
   std::error_code ignored;
   std::uint64_t bytes = fs::file_size(path, ignored);

@@ -101,7 +101,6 @@ void get_ranks(json& list, RunData& run, int minor) {
   }
 }
 
-/// Returns the summary in JSON of this minor schema version.
 RunSummary from_json(json& object, int minor) {
   RunSummary summary;
   RunData& run = summary.run;
