@@ -37,8 +37,7 @@ struct PointReport {
   std::string throughput_unit;                    ///< throughput_unit() of the point's curve
   /// Samples of the global batch per second; absent for workloads without a batch.
   std::optional<double> samples_per_second;
-  /// work_per_step / tokens of the batch: above 1 where weak scaling makes the model larger,
-  /// else 1.
+  /// work_per_step / tokens of the batch: above 1 where weak scaling enlarges the model, else 1.
   double work_growth = 1;
   std::optional<results::NodeUse> nodes;      ///< absent if the ranks' nodes are not known
   std::optional<double> speedup, efficiency;  ///< relative to the baseline (see make_report)
@@ -51,7 +50,7 @@ struct PointReport {
   /// the same run; absent if none was measured.
   std::optional<double> mfu;
   std::optional<double> memory_per_rank;  ///< bytes of the largest rank
-  /// Bytes of each, of the largest rank; absent if the file has only the sum of both.
+  /// Bytes in memory of each kind, the most of any rank; absent if the file has only their sum.
   std::optional<double> device_memory_per_rank, host_memory_per_rank;
   std::optional<double> traced_step;  ///< seconds that the parts of `breakdown` add up to
   breakdown::BreakdownResult breakdown;
@@ -68,8 +67,7 @@ struct PointReport {
   /// few steps for an interval, "not-closed" if the breakdown leaves too much time unexplained.
   std::vector<std::string> labels;
   std::size_t steps = 0;  ///< number of steps that `step_time` is from, over all launches
-  /// The number (from 1) of the launch that breakdown and causes are from; 0 for a point of one
-  /// launch only.
+  /// The number (from 1) of the launch that breakdown and causes are from; 0 for one launch.
   std::size_t launch = 0;
 };
 
@@ -97,7 +95,7 @@ struct RunReport {
 
 struct ReportOptions {
   std::optional<int> baseline{};  ///< rank count; absent: baseline_ranks() chooses it
-  /// If true, the baseline must have all ranks that its launch has on one node.
+  /// If true, only a point with all ranks that its launch has on its one node may be the baseline.
   bool whole_node = false;
   /// True if points with wrong results get throughput too; reports mark them.
   bool rates_of_wrong = false;

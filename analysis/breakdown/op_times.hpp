@@ -13,9 +13,8 @@
 #include "results/records/calibration_data.hpp"
 #include "results/records/run_data.hpp"
 
-/// Evaluates the times of ops in traced steps: of all ops by kind, of GEMMs by shape, of
-/// collectives for a comparison with the same calls while nothing else runs, and of messages
-/// between stages.
+/// Evaluates the times of ops in traced steps: of all by kind, of GEMMs by shape, of collectives
+/// compared with the same calls while nothing else runs, and of messages between stages.
 namespace isoscale::analysis::breakdown {
 
 /// Returns for each kind of op ("gemm", "cast", "all_reduce", ...) the seconds that its ops take

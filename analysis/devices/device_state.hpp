@@ -74,7 +74,7 @@ struct HeldDown {
 /// One sampled quantity of one device.
 struct SeriesSummary {
   const results::DeviceSeries* data = nullptr;  ///< usable; not owned: it belongs to the point
-  /// Of the samples after warm-up, or of all if there are none after it; absent unless a level.
+  /// Statistics of the samples after warm-up, or of all if there are none after it; only of levels.
   std::optional<double> minimum{}, median{}, maximum{};
 };
 

@@ -21,7 +21,7 @@ struct Pop {
   double load_balance = 1, communication = 1, parallel = 1;
   /// Absent if the step on a free network could not be simulated.
   std::optional<double> serialisation, transfer;
-  /// Relative to the baseline; the last two are absent if the FLOP are not known.
+  /// These compare the point with the baseline. The last two are absent if FLOP are not known.
   std::optional<double> computation_scalability, work_scalability, speed_scalability;
   std::optional<double> global;
 };

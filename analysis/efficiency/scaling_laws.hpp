@@ -21,8 +21,8 @@ struct ScalingPoint {
 };
 
 /// Returns Karp and Flatt's experimentally determined serial fraction (CACM 33(5), 1990):
-/// (1/speedup - 1/p) / (1 - 1/p), which grows with p if the parallel overhead does. Absent for p <=
-/// 1 or speedup <= 0.
+/// (1/speedup - 1/p) / (1 - 1/p), which grows with p if the parallel overhead does. Absent unless p
+/// > 1 and speedup > 0.
 [[nodiscard]] std::optional<statistics::Located> karp_flatt(const ScalingPoint& point);
 
 /// Fits the serial fraction f of Amdahl's law, speedup = p / (1 + f (p - 1)), by least squares.

@@ -82,8 +82,7 @@ std::string node_count_text(const PointReport& point) {
   return base::counted(point.data->nodes, "node");
 }
 
-/// Returns the unsound labels of a point, and its injected faults: "injected slow-rank=3:1.2", or
-/// "no label".
+/// Returns the unsound labels and injected faults of a point: "injected slow-rank=3:1.2".
 std::string unsound_text(const PointReport& point) {
   std::string text = fmt::format("{}", fmt::join(results::unsound(point.data->labels), "+"));
   if (!point.data->injections.empty()) {

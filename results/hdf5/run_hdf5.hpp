@@ -10,9 +10,8 @@
 
 namespace isoscale::results {
 
-// Reads and writes a run's header, points and end in the groups of an open HDF5 file. Functions
-// named get_... throw base::Error for missing or invalid values; `minor` is the file's minor
-// schema.
+// Reads and writes a run's header, points and end in an open HDF5 file. Functions named get_...
+// throw base::Error for missing or invalid values; `minor` is the file's minor schema version.
 
 /// Returns an upper limit on the bytes of a point in a file, with a generous estimate for HDF5's
 /// own data.

@@ -20,8 +20,7 @@ namespace isoscale::results {
 [[nodiscard]] RunData read_run(const std::filesystem::path& path);
 
 /// Reads those points of the run `id` that can be read from files with a right digest, to take them
-/// over when a run file can no longer be written. `path` may be a new name; parts are in
-/// `parts_in`.
+/// over when a run file can no longer be written. Parts are in `parts_in`, also after a renaming.
 [[nodiscard]] std::vector<PointData> readable_points(const std::filesystem::path& path,
                                                      const std::string& id,
                                                      const std::filesystem::path& parts_in);

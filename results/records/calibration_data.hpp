@@ -26,8 +26,7 @@ struct CurveSample {
 };
 
 /// The time of one call as a function of its size, for one kind of communication among ranks of one
-/// link class: "same node, NVLink" or "other node, ..." for a pair, "several nodes" for a
-/// collective.
+/// link class: "same node, NVLink" for a pair, "one node" or "several nodes" for a collective.
 struct CalibrationCurve {
   std::string op{}, dtype{}, link_class{}, implementation{};
   int members = 0;             ///< number of ranks in a group

@@ -25,8 +25,7 @@ inline constexpr units::Bytes default_part_limit{std::uint64_t{256} << 20U};
 /// and readable: each commit changes a copy, which then replaces the file. Until the first commit,
 /// that name belongs to no file, or still to the old one. No temporary file remains after an
 /// exception. A writer is used from one thread. The run file that it has published or will replace
-/// is locked; if another writer has replaced it nevertheless, the commit leaves it alone and
-/// throws.
+/// is locked; a commit throws if another writer has replaced it nevertheless.
 class RunWriter {
  public:
   /// Writes the header to a temporary file as a test, so that a file system that cannot hold it is
@@ -46,9 +45,8 @@ class RunWriter {
                                         const std::set<int>& again,
                                         units::Bytes part_limit = default_part_limit);
 
-  /// Appends one point; when this returns, it is on disk. Throws base::Error, with the file's
-  /// points as before, for an inconsistent point or an index twice, or when the file cannot be
-  /// written.
+  /// Appends one point, which is on disk when this returns. Throws base::Error, with the file's
+  /// points as before, for an inconsistent point, for an index twice, or if writing fails.
   void commit(const PointData& point);
 
   /// Writes the end time, completeness, warnings and calibration of `last`, to a new file if no
