@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "results/hdf5/hdf5.hpp"
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include "results/hdf5/integrity.hpp"
 
 namespace isoscale::results::hdf5 {
-
 namespace {
 
 /// HDF5 calls this function for each entry of its error stack; it appends the entry's description

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -9,7 +8,6 @@
 #include "results/hdf5/hdf5.hpp"
 
 namespace isoscale::results::hdf5 {
-
 namespace {
 
 constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datasets are not chunked

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "results/hdf5/integrity.hpp"
 
 #include <fcntl.h>
@@ -9,7 +8,6 @@
 #include <vector>
 
 namespace isoscale::results {
-
 namespace {
 
 std::string block_of(const Descriptor& file) {

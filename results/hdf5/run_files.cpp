@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "results/hdf5/run_files.hpp"
 
 #include <fcntl.h>
@@ -24,7 +23,6 @@
 #include "base/log.hpp"
 
 namespace isoscale::results {
-
 namespace {
 
 namespace fs = std::filesystem;

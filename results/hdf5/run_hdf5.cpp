@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "results/hdf5/run_hdf5.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +15,6 @@
 #include "results/records/point_layout.hpp"
 
 namespace isoscale::results {
-
 namespace {
 
 /// Estimates the size of records in a file: an upper limit on the bytes of their values, plus a

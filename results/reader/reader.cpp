@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "results/reader/reader.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +27,6 @@
 #include "results/records/layout.hpp"
 
 namespace isoscale::results {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "results/records/run_data.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +12,6 @@
 #include "results/records/point_layout.hpp"
 
 namespace isoscale::results {
-
 namespace {
 
 void require_length(std::size_t length, std::size_t wanted, std::string_view what) {

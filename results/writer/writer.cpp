@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "results/writer/writer.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +20,6 @@
 #include "results/records/layout.hpp"
 
 namespace isoscale::results {
-
 namespace {
 
 namespace fs = std::filesystem;
