@@ -81,8 +81,7 @@ export function oneOf(label, names, show) {
 
 export const mostBeside = 6; // limit on charts of curves side by side
 
-/** Shows the results of `make` for all curves side by side if they are few; otherwise shows the one
- * for the curve that the reader chooses. */
+/** Shows what `make` returns for all curves side by side, or for a chosen one if they are many. */
 export const eachCurve = (curves, make) => [curves.length > mostBeside
   ? oneOf("curve", curves.map((curve) => curve.short), (i) => [{ charts: [make(curves[i], i)] }]) : { charts: curves.map(make) }];
 
@@ -98,8 +97,7 @@ function firstChoice(groups) {
   return (traced.length > 0 ? traced : all).reduce((best, at) => (isMore(at.point, best.point) ? at : best));
 }
 
-/** Returns the curve and the point that the page's filter names. If the filter does not name one,
- * that of firstChoice() is taken. */
+/** Returns the curve and the point that the page's filter names, by default firstChoice(). */
 function chosenPoint(groups) {
   const first = firstChoice(groups);
   const group = groups.find(({ title }) => title === filter.get("curve")) ?? first.group;

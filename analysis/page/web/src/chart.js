@@ -62,8 +62,7 @@ const resized = new ResizeObserver((entries) => {
 /** Returns the text with each "{name|", which would begin a style of ECharts's rich text, made
  * harmless by an invisible character after the brace. */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
-/** Replaces the characters that XML allows in no form, not even escaped, such as most control
- * characters. */
+/** Replaces the characters that XML does not allow even escaped, such as control characters. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
 /** Returns the bytes of a picture's data URL. */
 const bytesOf = (url) => Uint8Array.from(atob(url.split(",")[1]), (c) => c.charCodeAt(0));
@@ -87,8 +86,7 @@ function complete({ tip, zoom, ...option }, colours, narrow) {
     textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
     ...(zoom ? { dataZoom: [zoomByWheel] } : {}),
     ...option,
-    // Each series is drawn in one pass; otherwise a picture might be saved or removed before it is
-    // complete.
+    // Each series is drawn in one pass: a picture might be saved before further passes.
     series: option.series.map((own) => ({ progressive: 0, ...own })),
     xAxis: axes(option.xAxis, true),
     yAxis: axes(option.yAxis, false),
@@ -105,8 +103,7 @@ function complete({ tip, zoom, ...option }, colours, narrow) {
   };
 }
 
-/** Estimates the number of lines that a legend with these names takes in a saved picture, from the
- * lengths of the names. */
+/** Estimates how many lines a legend with these names takes in a saved picture. */
 function linesOf(names, width) {
   let [lines, used] = [0, Infinity];
   for (const name of names) {
@@ -128,8 +125,7 @@ const moves = {
   ArrowRight: (middle, width) => [middle + width / 5, width],
 };
 
-// The states of switches by chart id: a chart that replaces one with the same id takes over its
-// state.
+// The states of switches by chart id, for a chart that replaces one with the same id.
 const states = {};
 const pictureWidth = 1000; // pixels
 const paperWidth = 760; // about the width of a printed page in pixels
@@ -251,8 +247,7 @@ class Chart {
     this.instance?.dispatchAction({ type: "dataZoom", start, end: start + width });
   }
 
-  /** Returns the bounds of the x axis's visible part in percent of the data; null if the chart has
-   * no zoom. */
+  /** Returns the visible part of the x axis in percent of the data; null without a zoom. */
   window() {
     const zoom = this.instance?.getOption().dataZoom?.[0];
     return zoom ? { start: zoom.start, end: zoom.end } : null;
@@ -266,8 +261,7 @@ class Chart {
     this.zoomTo(...move((shown.start + shown.end) / 2, shown.end - shown.start));
   }
 
-  /** Draws the chart as a separate picture to be saved, 1000 pixels wide, with the title and a line
-   * that says where the numbers come from. */
+  /** Draws the chart as a picture to be saved, with its title and the source of its numbers. */
   picture(renderer) {
     const width = pictureWidth;
     const names = this.names();
@@ -344,8 +338,7 @@ export function keepStates(place, fill) {
 
 const forAll = (call) => Object.values(charts).forEach(call);
 
-/** Draws the charts that have not been near the visible part of the page, for printing and for
- * scripts. */
+/** Draws all charts, also those far from the visible part of the page: for printing and scripts. */
 export const drawAll = () => forAll((made) => {
   try {
     made.draw();

@@ -34,8 +34,7 @@ function apply() {
   for (const listener of onTheme) listener();
 }
 
-/** Switches to the theme that follows in the order auto, light, dark, auto; returns the new
- * theme. */
+/** Switches to the next theme of auto, light, dark, auto; returns its name. */
 export function nextTheme() {
   themeChoice = themes[(themes.indexOf(themeChoice) + 1) % themes.length];
   apply();
@@ -65,8 +64,7 @@ function writeAddress() {
 }
 
 export const filter = {
-  /** Returns the name of the chosen curve, or the chosen rank count as text; null if the reader has
-   * not chosen one. */
+  /** Returns the name of the chosen curve, or the chosen rank count as text; null if none is. */
   get: (key) => chosen.get(key),
   set(changes) {
     for (const [key, value] of Object.entries(changes)) chosen.set(key, value);

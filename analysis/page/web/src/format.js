@@ -12,8 +12,7 @@ const binary = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, 
 /** True for a finite number; unknown values are null. */
 export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
-/** Formats a value from 1 to 1000 with three significant digits, without an exponent. Smaller
- * values have two decimal places. */
+/** Formats a value from 1 to 1000 with three significant digits, others with two decimal places. */
 function digits(value) {
   const size = Math.abs(value);
   if (size >= 100 || value === 0) return value.toFixed(0);

@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: MIT
 // Re-exports the modules from which sections are built.
 export * from "./blocks.js";
-export * from "./causes.js";
 export * from "./data.js";
 export * from "./dom.js";
 export * from "./format.js";
-export * from "./lists.js";
 export * from "./marks.js";
-export * from "./panels.js";
 export * from "./table.js";
 export { partNames } from "./choices.js";

@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: MIT
 import { content } from "./blocks.js";
 import { charts, drawAll } from "./chart.js";
-import { benches, curves, data, shortTitles } from "./data.js";
-import { button, el } from "./dom.js";
+import { benches, curves, data, distinctOf, shortTitles } from "./data.js";
+import { button, el, note } from "./dom.js";
 import { nextTheme, sectionInAddress } from "./choices.js";
 import { rankCount } from "./format.js";
-import { distinctOf } from "./lists.js";
-import { note } from "./panels.js";
 import { breakdownBlocks } from "./sections/breakdown.js";
 import { compareCurvesBlocks, differencesBlocks, unlikeBlocks, verdictBlocks } from "./sections/compare.js";
 import { curvesBlocks } from "./sections/curves.js";
@@ -113,8 +111,7 @@ const sources = {
   },
 };
 
-/** Makes a section. If it cannot be drawn, an error message takes its place, so that the other
- * sections are still shown. */
+/** Makes a section, or an error message in its place, so that the others are still shown. */
 function made({ blocks, heading, look, ...section }, i, from) {
   try {
     const element = content(blocks(from) || [], look);

@@ -5,8 +5,7 @@
 import { endsOf, formOf, joined, known, lined, meshText, percent, seconds } from "./format.js";
 import { metricsOf } from "./table.js";
 
-/** The symbols of series. They are all filled, since hollow symbols have a meaning (see
- * hollow()). */
+/** The symbols of series, all filled, since hollow symbols have a meaning (see hollow()). */
 const symbols = [
   "circle", "rect", "triangle", "diamond",
   "path://M0,0L10,0L5,10Z", // a triangle on its tip
@@ -15,8 +14,7 @@ const symbols = [
   "path://M5,0L6.5,3.4L10,3.8L7.4,6.3L8.1,10L5,8.1L1.9,10L2.6,6.3L0,3.8L3.5,3.4Z", // a star
 ];
 
-/** Returns black or white, whichever is easier to read on the colour `hex` (by the relative
- * luminance of WCAG 2). */
+/** Returns black or white, whichever is easier to read on `hex` (relative luminance of WCAG 2). */
 export function ink(hex) {
   const channel = (at) => {
     const value = parseInt(hex.slice(at, at + 2), 16) / 255;
@@ -27,29 +25,24 @@ export function ink(hex) {
 
 /** Returns the colour of the i-th series. */
 export const colourOf = (colours, i) => colours.series[i % colours.series.length];
-/** Returns the style of a hollow symbol, which marks a point that is doubtful, extrapolated, or
- * measured by one launch only. */
+/** Returns the style of a hollow symbol: a doubtful or extrapolated point, or one launch only. */
 export const hollow = (colours, colour) => ({ color: colours.background, borderColor: colour, borderWidth: 2 });
-/** Draws straight lines across a chart, at values of its axes: `data` is [{yAxis or xAxis, label,
- * lineStyle}]. */
+/** Draws lines across a chart at values of an axis: `data` is [{yAxis or xAxis, label, ...}]. */
 export const markLine = (data, own = {}) => ({ silent: true, precision: 12, symbol: "none", label: { show: false }, data, ...own });
 /** The settings for one tooltip about all series at one place of the x axis. */
 export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };
-/** Makes the switch for the scale of the axis of values; `choices` are "log" and "linear", the
- * default first. */
+/** Makes the switch of the axis of values between "log" and "linear", the default first. */
 export const scales = (...choices) => ({ name: "y", label: "values", choices });
 /** Formats a share for an axis. It has tenths of a percent only if it is not a whole percent, so
  * that the labels of a small range differ. */
 export const axisPercent = (value) => percent(value, Math.abs(100 * value - Math.round(100 * value)) > 0.005 ? 1 : 0);
-/** Returns the title of a chart of the point metric `key`, and the functions that format its
- * values. */
+/** Returns the title of a chart of the point metric `key`, and the formats of its values. */
 export function viewOf(key) {
   const metric = metricsOf("point")[key];
   const { heading: [first, ...rest], form } = metric;
   return { title: first.toUpperCase() + rest.join(""), text: formOf(metric).text, ...(form === "share" ? { axis: axisPercent } : {}) };
 }
-/** Returns a tooltip's line about a time, {median or value, lower, upper}: "step 1.23 ms (95%: 1.20
- * ms to 1.26 ms)". */
+/** Returns a tooltip's line about a time: "step 1.23 ms (95%: 1.20 ms to 1.26 ms)". */
 export const timeTip = (what, { median, value = median, lower, upper }, sure = "95%") =>
   `${what} ${seconds(value)}${lower && upper ? ` (${sure}: ${seconds(lower)} to ${seconds(upper)})` : ""}`;
 /** Returns a tooltip's line about a mesh: "mesh dp=4,tp=2"; "" for a single rank. */
@@ -96,8 +89,7 @@ function band(name, colour, items) {
       // The first item draws the whole area, so that it has no seams.
       if (of.dataIndex > 0) return null;
       const edge = (at) => items.map((item) => api.coord([item[0], item[at]]));
-      // A bound of 0 or less has no place on a logarithmic axis; the area then reaches the lower
-      // edge.
+      // A bound of 0 or less has no place on a logarithmic axis: the lower edge stands for it.
       const floor = of.coordSys.y + of.coordSys.height;
       const points = [...edge(2), ...edge(1).reverse()].map(([x, y]) => [x, Number.isFinite(y) ? y : floor]);
       return { type: "polygon", shape: { points }, style: { fill: colour, opacity: 0.16 } };
@@ -105,8 +97,7 @@ function band(name, colour, items) {
   };
 }
 
-/** Makes the i-th line of a chart. An item is [x, y], or {x, y, isHollow, ...}, whose further
- * properties are kept for tooltips. */
+/** Makes the i-th line of a chart. An item is [x, y] or {x, y, isHollow, ...for tooltips}. */
 export function lineOf(name, i, colours, items, { stroke = {}, ...own } = {}) {
   const colour = colourOf(colours, i);
   return {
@@ -171,8 +162,7 @@ function endOf(values, intervals, isLog) {
   return Math.round((Math.ceil(most / step - 1e-9) * step) / step) * step;
 }
 
-/** Returns the lower end of a logarithmic axis if some interval reaches below half of the smallest
- * positive value; otherwise undefined. */
+/** Returns the lower end of a log axis if an interval ends below half of the least value > 0. */
 function beginOf(values, intervals) {
   const least = Math.min(...values.filter((value) => value > 0));
   const lowest = Math.min(...intervals.map(([lower]) => lower));
@@ -181,8 +171,7 @@ function beginOf(values, intervals) {
 
 const mostNamed = 12; // limit on rank counts that all get a label
 
-/** Makes the axis of rank counts. On a logarithmic axis, all rank counts have labels if they are
- * few. */
+/** Makes the axis of rank counts; a logarithmic one labels each of them if they are few. */
 function ranksAxis(ranks, scale) {
   const isLog = scale === "log" && ranks.length > 1;
   const named = isLog && ranks.length <= mostNamed;

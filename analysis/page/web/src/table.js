@@ -22,22 +22,19 @@ export function column(title, value = null, { form, unit, ...own } = {}) {
   return { title, csv: copied ? `${title} / ${copied}` : title, value: value ?? ((item) => item[title]), number, text, look, ...own };
 }
 
-/** Returns the metrics of one of the program's tables ("point", "row", ...) by key, as {heading,
- * form, unit, sentence, shown}. */
+/** Returns a table of the program's metrics by key: {heading, form, unit, sentence, shown}. */
 export const metricsOf = (name) => data.metrics[name] ?? {};
 
 /** Explains the metrics `keys` of one of the program's tables, in one sentence each. */
 export const legendOf = (name, ...keys) =>
   keys.map((key) => metricsOf(name)[key]).map(({ heading, sentence }) => `${heading}: ${sentence}.`).join(" ");
 
-/** Returns the number in an object with an interval (its median or value); returns any other value
- * unchanged. */
+/** Returns the median or value of an object with an interval; any other value is returned as is. */
 const numberOf = (at) => (at?.median !== undefined ? at.median : at?.value !== undefined ? at.value : at);
 /** Returns the value at a path of keys: valueAt({time: {median: 2}}, "time.median") is 2. */
 const valueAt = (item, path) => path.split(".").reduce((at, key) => at?.[key], item);
 
-/** Makes a column for a value and two for the bounds of its interval; `of` returns [value, lower,
- * upper]. */
+/** Makes a column for a value and two for its bounds; `of` returns [value, lower, upper]. */
 export const ends = (title, of, how = {}) => [
   column(title, (item) => of(item)[0], how),
   ...["lower", "upper"].map((name, i) => ({ ...column(`${title}, ${name}`, (item) => of(item)[i + 1], how), title: name }))];
@@ -80,8 +77,7 @@ export function columns(of, ...parts) {
 /** The column with the labels of a point. */
 export const labels = column("labels", (at) => at.labels.join(" "));
 
-/** Makes a CSV cell (RFC 4180). An apostrophe is put before a text that a spreadsheet would take
- * for a formula. */
+/** Makes a CSV cell (RFC 4180); an apostrophe keeps spreadsheets from taking text for a formula. */
 function csvCell(value) {
   if (value === null) return "";
   let text = String(value);

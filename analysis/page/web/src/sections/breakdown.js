@@ -49,8 +49,7 @@ function tipOf(bar) {
     ...partNames.map((name) => line(name, bar.parts?.[name])), line(hidden, bar.hidden), bar.tip);
 }
 
-/** The columns of a table for the parts of bars, all in seconds; the items of the table are
- * bars. */
+/** The columns of a table for the parts of bars, all in seconds. */
 export const partColumns = columns("part", ...partNames.map((name) => `${name}=parts.${name}`), `${hidden}:seconds=hidden`);
 
 /** Describes a chart of bars. It takes a chart's description without `option`, and these keys:
@@ -114,8 +113,7 @@ function allCurves(curves) {
   });
 }
 
-/** Describes the chart of one curve over rank counts. Its table has `items`, the numbers of all
- * curves. */
+/** Describes the chart of one curve; `items` are the numbers of all curves, for its table. */
 function stepsOf(curve, index, items) {
   const points = curve.points.filter(isTraced);
   const incomplete = points.find((point) => point.full.breakdown_missing);
@@ -128,15 +126,13 @@ function stepsOf(curve, index, items) {
 
 const sum = (parts) => Object.entries(parts).reduce((total, [name, value]) => total + (name.startsWith("hidden_") ? 0 : value ?? 0), 0);
 
-/** Returns a bar for each phase, mesh axis or layer of a point's step; `by` is "phase", "axis" or
- * "layer". */
+/** Returns a bar for each "phase", mesh "axis" or "layer" (`by`) of a point's step. */
 const placesOf = (point, by) => Object.entries(point.full.breakdown_by?.[by] ?? {}).map(([place, parts]) => ({
   name: by === "layer" && /^\d+$/.test(place) ? `layer ${place}` : place.replaceAll("_", " "),
   ranks: point.ranks, by, place, parts, hidden: parts.hidden_communication, whole: sum(parts), tip: pointTip(point),
 }));
 
-/** Describes the chart of the parts of a step by phase, mesh axis or layer, for one curve; null if
- * the curve has no such data. */
+/** Describes the chart of a curve's steps by phase, mesh axis or layer; null without such data. */
 function places(curve, index) {
   const points = curve.points.filter((point) => isTraced(point) && point.full.breakdown_by);
   if (points.length === 0) return null;

@@ -29,8 +29,7 @@ const sidesList = ({ sides }) => el("dl", { class: "facts sides" }, sides.map(({
 
 const plain = new Set(["passed", "no difference shown"]);
 
-/** Returns the block that lists the differences, the largest losses first. Those whose verdict is
- * in `plain` are left out. */
+/** Lists the differences, the largest losses first, without those whose verdict is in `plain`. */
 function findings({ differences }, names) {
   const told = differences.filter((at) => !plain.has(at.verdict)).sort((a, b) => a.throughput.ratio - b.throughput.ratio);
   if (told.length === 0) return { saying: "No point is shown to be slower or faster." };
@@ -93,8 +92,7 @@ const figures = {
 
 const isMarked = (point) => point.labels.length + point.marks.length > 0;
 
-/** Describes a chart with a line for each side of a curve; the chart's table has all numbers of the
- * curve. */
+/** Describes a chart with a line for each side of a curve; its table has all numbers. */
 const sidesChart = (curve, compare, spec) => overRanks({
   table: { columns: numbers, items: curve.sides.flatMap(({ side, points: own }) => own.map((point) => ({ side, ...point }))) },
   lines: curve.sides.map(({ side, points: own }) => {
@@ -119,8 +117,7 @@ function curveChart(curve, compare, name) {
   });
 }
 
-/** Describes the chart of rates relative to the machine's limits; its note tells each limit, or why
- * it is not known. */
+/** Describes the chart of rates relative to the machine's limits; its note tells the limits. */
 function normalisedChart(curve, compare) {
   const all = curve.sides.flatMap((side) => side.points);
   const present = Object.keys(normalised).filter((name) => all.some((point) => known(point.normalised[name].value)));
@@ -162,8 +159,7 @@ export function unlikeBlocks({ compare }) {
     ...list("Only on one side", only)];
 }
 
-/** Maps each verdict to the name of a colour (choices.js) and a symbol. Other verdicts are drawn
- * like "one launch". */
+/** Maps verdicts to a colour (choices.js) and a symbol; others are drawn like "one launch". */
 const verdicts = {
   regression: ["bad", "diamond"], slower: ["bad", "diamond"], faster: ["good", "triangle"], passed: ["good", "circle"],
   "too noisy to tell": ["warn", "rect"], "one launch": ["ideal", "circle"],
@@ -171,9 +167,8 @@ const verdicts = {
 
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
-/** Makes the axis of rows. Each row is a difference. Its label has the rank count, and the side if
- * more than one side is compared with the first. The first row of a curve also has the curve's
- * name. */
+/** Makes the axis of rows, one for each difference. A label has the rank count, the side if several
+ * are compared with the first, and in the first row of a curve the curve's name. */
 function rowAxis(compare, names, differences) {
   const several = compare.sides.length > 2;
   const most = isNarrow() ? 12 : 30;
@@ -203,8 +198,7 @@ const sizes = {
   },
 };
 
-/** Draws vertical lines at the difference zero and at the largest loss that the gate (--gate)
- * allows. */
+/** Draws vertical lines at zero and at the largest loss that the gate (--gate) allows. */
 const marks = (colours, gate) => markLine([
   { xAxis: 0, lineStyle: { color: colours.faint, type: "solid" } },
   ...(gate ? [{
@@ -266,8 +260,7 @@ function differenceChart(compare, names) {
         grid: { top: 26 },
         xAxis: {
           scale: true, name: size.name, format: size.axis,
-          // Zero and the gate are always inside the axis. Symbols at the ends of the axis are not
-          // cut.
+          // Zero and the gate are inside the axis, and symbols at its ends are not cut.
           min: ({ min, max }) => Math.min(Math.max(-widest, min), gate ? -1.4 * gate.loss : 0) - edge * (max - min),
           max: ({ min, max }) => Math.max(Math.min(widest, max), 0) + edge * (max - min),
         },
@@ -283,8 +276,7 @@ function differenceChart(compare, names) {
   };
 }
 
-/** Maps each choice of the switch to a function that returns a difference's parts by cause, and to
- * functions that format their values. */
+/** For each choice of the switch: a difference's parts by cause, and formats of their values. */
 const ways = {
   "efficiency, points": {
     parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })),
@@ -298,8 +290,7 @@ const ways = {
   },
 };
 
-// The difference between traced and untraced steps is not a cause, so it comes last, with another
-// name.
+// The difference of traced steps is no cause, so it comes last, with another name.
 const shownAs = (cause) => (cause === tracing ? "traced steps differ" : cause);
 const place = (cause) => (cause === tracing ? 2 : cause === "other causes" ? 1 : 0);
 

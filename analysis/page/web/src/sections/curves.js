@@ -6,8 +6,7 @@ import { columns, labels, overRanks, scales, si, viewOf } from "../kit.js";
 const numbers = columns("point", "curve, ranks, nodes, launches:count, step_time~, throughput, unit, speedup~, efficiency~", labels,
   "...=full");
 
-/** Returns the baseline that all curves share, such as "1 rank"; if they differ, returns "each
- * curve's baseline". */
+/** Returns the baseline that all curves share, "1 rank", or "each curve's baseline". */
 function baselineText(curves) {
   const names = new Set(curves.map((curve) => curve.baselineName).filter(Boolean));
   return names.size === 1 ? [...names][0] : "each curve's baseline";
@@ -36,8 +35,7 @@ function speedupChart(curves) {
   };
 }
 
-/** Describes one chart for each unit of throughput, since tokens and samples cannot share an
- * axis. */
+/** Describes a chart for each unit of throughput: tokens and samples cannot share an axis. */
 function throughputCharts(curves) {
   const units = [...new Set(curves.flatMap((curve) => curve.points.map((point) => point.unit)))];
   return units.map((unit, i) => ({

@@ -9,14 +9,12 @@ import {
 
 /** Returns the evidence for a finding: a line for each point, the most severe first. */
 function evidence(at) {
-  if (!Array.isArray(at.evidence)) return at.evidence;
   const lines = groupBy(at.evidence, (one) => one.ranks);
   return [...lines].map(([ranks, all]) => el("div", {},
     (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + all.map(({ what, unit, text }) => `${what}${unit === "text" ? ":" : ""} ${text}`).join(", ")));
 }
 
-/** Returns the name on this page of the finding's curve. Ranks are left out, since the finding's
- * sentence has them. */
+/** Returns the name of a finding's curve on this page, without ranks, which its sentence has. */
 export const whereOf = ({ curve }, curves) => (curve ? curves.find(({ title }) => title === curve)?.short ?? curve : "");
 
 /** Lists the points to which the rules were not applied, with the reasons; "" if there are none. */
@@ -86,8 +84,7 @@ const ofRun = (run) => [
   ...(run.preflight?.results ?? []).filter(({ verdict }) => verdict === "stop" || verdict === "warning").map(checkItem),
 ];
 
-/** Returns the curves and rank counts of points {curve, ranks} as text: "pp on 4, 8 ranks; dp on 2
- * ranks". */
+/** Returns the places of points {curve, ranks}: "pp on 4, 8 ranks; dp on 2 ranks". */
 function places(found) {
   const all = [...groupBy(found, ({ curve }) => curve)].map(([curve, points]) => `${curve} on ${ranksText(points.map(({ ranks }) => ranks))}`);
   return all.slice(0, 3).join("; ") + (all.length > 3 ? `; and ${all.length - 3} more curves` : "");
@@ -131,8 +128,6 @@ function ofDevices(curves) {
   return [...all.slice(0, mostDeviceWarnings), ...rest].map((text) => ({ text, target: "devices", hardware: true }));
 }
 
-/** Returns a warning for each finding about pairs of ranks that are slower than others with the
- * same class of link. */
 const ofPairs = (report) => report.findings.flatMap((at, i) =>
   (at.rule === "slow-pair" ? [{ text: `slow pairs: ${at.sentence}`, target: `finding-${i + 1}`, hardware: true }] : []));
 

@@ -22,8 +22,7 @@ const trendsOf = (machine) => machine.throughput_over_time.map((trend) =>
 const experimentsOf = ({ created, file, machine, experiments }) =>
   experiments.map((of) => ({ ...of, created: dateText(created), file, machine, points: pointsText(of.points) }));
 
-/** Returns the tables of the index, with its runs sorted by date. If the report has no index, they
- * have no rows. */
+/** Returns the tables of the index, by date; without an index they have no rows. */
 function indexTables(report) {
   const runs = [...report.index].sort((a, b) => a.created.localeCompare(b.created));
   return [
@@ -33,8 +32,7 @@ function indexTables(report) {
   ].map((table) => ({ table }));
 }
 
-/** Describes the chart of a machine's throughput over time, with a line for each experiment; null
- * if no experiment was run twice. */
+/** Describes a machine's throughput over time by experiment; null if none was run twice. */
 function overTime(machine, i, runs) {
   const trends = trendsOf(machine).filter((trend) => trend.runs.length > 1);
   if (trends.length === 0) return null;
@@ -55,8 +53,7 @@ function overTime(machine, i, runs) {
   });
 }
 
-/** Returns the heading of an index: the number of runs, the number of kinds of machine, the first
- * day and the last. */
+/** Returns the heading of an index: "3 runs on 2 kinds of machine, FIRST DAY to LAST DAY". */
 export function indexHeading({ index, machines }) {
   const days = index.map((run) => run.created.slice(0, 10)).sort();
   return `${counted(index.length, "run")} on ${counted(machines.length, "kind")} of machine, ${days[0] ?? ""} to ${days.at(-1) ?? ""}`;
@@ -72,16 +69,14 @@ export function overTimeBlocks({ index, machines }) {
 const launchColumns = columns("point", "launch:count", column("created", (run) => dateText(run.created), { form: "nowrap" }),
   "file, status:nowrap, ranks, nodes, Isoscale=isoscale_version, git:nowrap=system.git_hash, warnings:count=warnings.length, id:nowrap");
 
-/** Returns those points of the joined curves that several launches measured, each with its curve's
- * name. */
+/** Returns the joined points that several launches measured, each with its curve's name. */
 const repeated = (report, names) => report.curves.flatMap((of, c) =>
   of.points.filter((point) => point.launches.length > 1).map((point) => ({ ...point, curve: names[c] })));
 
 const spreadColumns = columns("point", "curve, ranks, launches:count=launches.length, step_time~",
   "fastest:seconds=step_time.min, slowest:seconds=step_time.max, spread", labels);
 
-/** Returns the median step time of a launch at each point, relative to the median over all
- * launches, minus 1. */
+/** Returns a launch's median step time at each point, over that of all launches, minus 1. */
 const itemsOf = (run, found) => found.flatMap(({ step_time: { median }, launches }, y) => {
   const own = launches.filter((at) => at.run === run && at.step_time.median !== null && median > 0);
   return own.map(({ step_time: at }) => ({
@@ -90,8 +85,7 @@ const itemsOf = (run, found) => found.flatMap(({ step_time: { median }, launches
   }));
 });
 
-/** Describes the chart of each launch's median step time relative to the median over all
- * launches. */
+/** Describes the chart of what itemsOf() returns for each launch. */
 function spreadChart(report, found) {
   const places = found.map(({ curve, ranks }) => `${curve}, ${rankCount(ranks)}`);
   return linesChart({

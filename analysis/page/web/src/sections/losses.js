@@ -11,16 +11,14 @@ import {
 // less than `leastSeen` together, they are not shown.
 const least = 0.005;
 const leastSeen = 0.0005;
-// If at least this share of the step is lost, the axis begins at zero; otherwise it shows only the
-// range of the lost time.
+// From this lost share of the step on, the axis begins at zero, else before the lost time.
 const wholeFrom = 0.2;
 const mostCounts = 10; // limit on the rank counts that the switch offers
 const hasWaterfall = (point) => point.full.waterfall?.measured > 0;
 
-/** Returns the bars of a waterfall chart: {name, seconds, from, to, isWhole, part, tip}. The first
- * bar is the ideal step, and the last one is the whole step, with the name `whole`. If the causes
- * do not add up to the loss, one bar stands for all of them, and another for the difference
- * between traced and untraced steps. */
+/** Returns the bars of a waterfall chart, from the ideal step to the `whole` one: {name, seconds,
+ * from, to, isWhole, part, tip}. If the causes do not add up to the loss, one bar stands for all of
+ * them, and another for the difference between traced and untraced steps. */
 function stairs(point, whole) {
   const { ideal, measured } = point.full.waterfall;
   const told = explains(point);
@@ -128,8 +126,7 @@ const rowsOf = (name, points, whole, means) => points.flatMap((point) => {
   ];
 });
 
-/** Returns all points; if there are more than mostCounts, the first, the last and others evenly
- * between them. */
+/** Returns at most mostCounts points: the first, the last and others evenly between them. */
 function someOf(points) {
   if (points.length <= mostCounts) return points;
   return Array.from({ length: mostCounts }, (_, i) => points[Math.floor((i * (points.length - 1)) / (mostCounts - 1))]);

@@ -37,8 +37,7 @@ function launchFact(runs) {
     dotted(`Isoscale ${versions.join(", ")}`, hashes.join(", ")));
 }
 
-/** Returns a point's badges {text, kind}: one for each label, and one if its results are wrong or
- * were not checked. */
+/** Returns badges for a point's labels, and one if its results are wrong or were not checked. */
 const badgesOf = ({ labels }, verified) => [
   ...labels.map((text) => ({ text, kind: "warn" })),
   ...(verified === false ? [{ text: "did not verify", kind: "bad" }] : []),
@@ -96,8 +95,7 @@ const benchCard = (point, value, ...lines) => card({
   title: joined([point.workload, point.dtype]), ranks: point.ranks, value, lines, badges: badgesOf(point, point.verified),
 });
 
-/** Makes the card of an inference point: its highest tokens per second, with the time per output
- * token; null if no row has these. */
+/** Makes the card of an inference point, by its most tokens per second; null without any. */
 function inferCard({ point }) {
   const rows = point.rows.filter((at) => at.op === "infer" && at.status === "ok" && known(at.tokens_per_second));
   // Rows whose times have intervals are preferred.
@@ -109,8 +107,7 @@ function inferCard({ point }) {
   return benchCard(point, si(row.tokens_per_second, "tokens/s"), `at batch ${row.batch}, ${seconds(median)} per output token${between}; ${plays} plays`);
 }
 
-/** Makes the card of a serving point: the highest request rate at which requests did not pile up;
- * null if it has no rates. */
+/** Makes the card of a serving point, by the highest rate that it sustained; null without rates. */
 function serveCard({ point }) {
   const rates = point.rows.filter((at) => at.op === "serve" && at.part === "rate");
   if (rates.length === 0) return null;
@@ -131,8 +128,7 @@ function peakCard({ point }) {
   return null;
 }
 
-/** Makes the cards of inference and serving points, and also those of micro-benchmarks if there are
- * no curves. */
+/** Makes the cards of inference, serving and, if there are no curves, micro-benchmarks. */
 function benchCards(hasCurves) {
   const makers = hasCurves ? [inferCard, serveCard] : [inferCard, serveCard, peakCard];
   const cards = makers.flatMap((make) => benches().map(make)).filter(Boolean).slice(0, shownAtFirst.cards);
@@ -140,8 +136,7 @@ function benchCards(hasCurves) {
   return hasCurves ? null : note("no point was measured");
 }
 
-// If traced and untraced steps differ by more than this share of the step, the causes are
-// uncertain.
+// Causes are uncertain if traced steps differ from others by more than this share of the step.
 const mostTracing = 0.05;
 const markedCauses = [...unsound, "few-steps"];
 const tracingShare = (point) => lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0;
@@ -154,8 +149,7 @@ function causes(curves) {
     if (!point || !explains(point)) return [];
     return lossesOf(point).filter((loss) => loss.share > 0 && loss.cause !== tracing).map((loss) => ({ ...loss, curve, point }));
   });
-  // Losses at points that are not sound tell little about the machine, so they are shown only if
-  // there are no others.
+  // Losses at points that are not sound are shown only if there are no others.
   const sound = all.filter((at) => isSound(at.point));
   const largestFirst = (sound.length > 0 ? sound : all).sort((a, b) => b.share - a.share);
   return [...groupBy(largestFirst, ({ cause }) => cause).values()].slice(0, shownAtFirst.causes)
@@ -181,8 +175,7 @@ function tracingText(items) {
   return differing.length === 0 ? null : `traced steps differ from the others by ${differing.join(", ")}: the causes below are uncertain`;
 }
 
-/** Returns a text that names the points at which the causes do not add up to the loss; null if
- * there are none. */
+/** Names the points at which the causes do not add up to the loss; null if there are none. */
 function unexplainedText(curves) {
   const parts = curves.map((curve) => [curve, headlineOf(curve.points)])
     .filter(([, point]) => point?.full.waterfall && !explains(point))

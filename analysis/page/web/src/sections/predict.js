@@ -23,14 +23,12 @@ export function predictedCurves(prediction) {
   }));
 }
 
-/** Returns the curves with only those points for which `passes` is true; curves without such points
- * are left out. */
+/** Returns the curves that have points for which `passes` is true, with these points alone. */
 const curvesWith = (prediction, passes = () => true) => predictedCurves(prediction)
   .map((curve) => ({ ...curve, points: curve.points.filter(passes) })).filter((curve) => curve.points.length > 0);
 
 const lastOf = (curve) => largest(curve.points);
-/** Returns a predicted value {value, lower, upper}, with null bounds if its interval is empty, as
- * at the baseline. */
+/** Returns a predicted value, with null bounds if its interval is empty, as at the baseline. */
 const sureOf = (at) => (at.lower < at.upper ? at : located(at.value, null));
 /** Converts a predicted point to the form of a measured point, which the waterfall chart takes. */
 const fallen = ({ ranks, mesh, step_time, waterfall: { ideal, predicted, lost } }) =>
@@ -48,8 +46,7 @@ function predictedRow(curve, point, hasEfficiency) {
 const measuredRow = ({ step_time: step, throughput, efficiency, ...point }) =>
   ({ ...point, curve: "measured", step_time: { value: step }, throughput: { value: throughput }, efficiency: { value: efficiency } });
 
-/** Returns a table with all numbers of the measured points and of the predicted points of all
- * curves. */
+/** Returns a table with all numbers of measured points and of the curves' points. */
 function numbersOf(prediction) {
   const items = predictedCurves(prediction).flatMap((curve) => [
     ...curve.points.map((point) => predictedRow(curve, point, prediction.has_efficiency)),
@@ -59,8 +56,7 @@ function numbersOf(prediction) {
 
 const mostValues = 12; // limit on the values in one table cell
 
-/** Returns the value that all points share, such as "on"; if they differ, returns the values by
- * rank count: "64: 8, 256: 2". */
+/** Returns the value that all points share, or the values by rank count: "64: 8, 256: 2". */
 function overPoints(points, value) {
   const values = points.map(value);
   if (new Set(values).size === 1) return values[0];
@@ -70,8 +66,7 @@ function overPoints(points, value) {
 
 const optionKeys = (all) => [...new Set(all.flatMap((at) => Object.keys(at.options)))].sort();
 
-/** Returns the table of model, mesh and options, which tells the values by rank count where they
- * differ. */
+/** Returns the table of model, mesh and options, by rank count where they differ. */
 const optionsTable = (points) => ({
   columns: columns("", { option: ([key]) => key, "value (ranks: value, where it differs)": ([, value]) => overPoints(points, value) }),
   items: [
@@ -166,8 +161,7 @@ export function predictedStepBlocks({ prediction }) {
     bars: base.points.map((point) => ({ ...barOf(base, point), note: point.fits === false ? "does not fit" : "" })),
     numbers: stepNumbers, items, height: 300, axis: "ranks",
   });
-  // This chart compares the base (the machine as it is) with all what-ifs, at the largest rank
-  // count.
+  // This chart has the machine as it is beside all what-ifs, at the largest rank count.
   const besides = curves.length > 1 && partsChart({
     id: "predict-step-what-if", title: "A step at the largest rank count, as it is and as it might be",
     note: "in brackets: ranks",
@@ -206,8 +200,7 @@ function candidates(best, unit) {
   };
 }
 
-/** Returns the heading above the best candidates: the number of meshes and options that were
- * searched, and the rank count. */
+/** Returns the heading with the number of candidates that were searched and the rank count. */
 export function bestHeading({ prediction: { best, searched } }) {
   const ranks = Object.values(best[0].mesh).reduce((product, extent) => product * extent, 1);
   return `The fastest of ${searched} meshes and options on ${ranks} ranks, and others that were simulated`;
@@ -223,8 +216,7 @@ export function bestBlocks({ prediction }) {
   return best.length > 0 && [{ table: candidates(best, prediction.throughput_unit) }, { charts: [steps] }];
 }
 
-/** The sources of an interval's width: {key, name, meaning, part}. `part` is the part of a step
- * whose colour the source has. */
+/** The sources of an interval's width; each has the colour of a `part` of a step. */
 const sources = [["noise", "wait"], ["launch", "copies"], ["fit", "compute"]].map(([key, part]) => {
   const { heading: name, sentence: meaning } = metricsOf("forecast")[key];
   return { key, name, meaning, part };

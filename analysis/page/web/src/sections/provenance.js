@@ -16,8 +16,7 @@ const checkColumns = columns("",
   "check:nowrap=name, what was found:long=what, fix:long, cost", { where: ({ host, device }) => joined([host, device]) || null });
 const fewShown = 15; // limit on checks that are shown at first, unless they found something
 
-/** Returns the checks of all launches, worst results first; equal results of several launches
- * become one. */
+/** Returns the checks of all launches, worst results first, and equal ones as one. */
 function merged(runs) {
   const place = ({ verdict }) => Math.max(0, worstFirst.indexOf(verdict));
   return [...groupBy(runs.flatMap((run) => run.preflight?.results ?? []), (check) => JSON.stringify(checkColumns.map(({ value }) => value(check)))).values()]

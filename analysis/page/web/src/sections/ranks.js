@@ -23,8 +23,7 @@ const heatCells = (name, items, { border = null, label = () => null } = {}) => (
   type: "custom", name, data: items, dimensions: ["x", "y", "value"], encode: { x: 0, y: 1, tooltip: 2 }, z: 2,
   renderItem(params, api) {
     const cell = cellAt(api);
-    // Cells have whole pixels as bounds; otherwise the background would shine through between cells
-    // without a border.
+    // Bounds are whole pixels, so that the background does not shine through between cells.
     const [x, y] = [Math.round(cell.x), Math.round(cell.y)];
     const words = label(items[params.dataIndexInside]);
     return {
@@ -78,9 +77,8 @@ export const linesBefore = (rows, name, style, along = "y", z = 5) => ({
 const hostLines = (blocks, colours, along) =>
   linesBefore(blocks.slice(1).map(({ first }) => first), "hosts", { stroke: colours.text, opacity: 0.55 }, along);
 
-/** Makes the colour scale below a heat map, by default from -`most` to `most`. `words` are the
- * texts at its upper and its lower end; if `own` has a formatter, the values of the ends follow
- * them. */
+/** Makes the colour scale below a heat map, by default from -`most` to `most`. `words` are those at
+ * its upper and lower end, followed by values if `own` has a formatter. */
 const scale = (colours, most, words, own = {}) => ({
   type: "continuous", min: -most, max: most, calculable: false, orient: "horizontal", left: "center", bottom: 0, itemWidth: 12, itemHeight: 140,
   text: own.formatter ? [`${words[0]}: +${own.formatter(most)}`, `${words[1]}: \u2212${own.formatter(most)}`] : words,
@@ -104,15 +102,13 @@ function everyNth(height) {
 const quantities = ["step", "compute", "copies", "transfer", "wait", "bubble", "gap", "caused_wait"];
 const rowTitle = (map, row) => `rank ${map.world_rank[row]} on ${map.hosts[map.host[row]]}`;
 
-/** Returns the quantities of a rank map: {title, absolute, seconds[], value[]}, where [] has an
- * entry for each row. A value is the deviation from the median rank, or from 0 if `absolute`, as a
- * share of the median step. */
+/** Returns the quantities of a rank map: {title, absolute, seconds[row], value[row]}. A value is a
+ * deviation from the median rank, or from 0 if `absolute`, as a share of the median step. */
 function deviations(map) {
   const reference = map.median.step;
   return quantities.filter((key) => map[key]?.some(known)).map((key) => {
-    // Ideally a rank causes no wait, so the deviation of caused wait is from zero, not from the
-    // median. It is a sum over the ranks that waited, so it is divided by the number of other
-    // ranks.
+    // Ideally a rank causes no wait, so caused wait is compared with zero. It is a sum over the
+    // ranks that waited, so it is divided by their number.
     const absolute = key === "caused_wait";
     const middle = absolute ? 0 : map.median[key];
     const others = absolute ? Math.max(1, map.traced - 1) : 1;
@@ -190,8 +186,7 @@ function mapChart(map, point, shown) {
     },
     cells: (colours, most) => ({
       border: map.rank.length <= 96 ? colours.background : null,
-      // Labels of cells with the strong colours near the ends of the scale have the background's
-      // colour.
+      // Labels on the strong colours near the ends of the scale have the background's colour.
       label: ([, , value]) => (isLabelled && Math.abs(value) >= 0.0005
         ? { text: (100 * value).toFixed(1), fill: Math.abs(value) > 0.6 * most ? colours.background : colours.text } : null),
     }),
@@ -234,8 +229,7 @@ const isPair = (row) => row.op === "p2p" && row.src !== undefined;
 /** Replaces the point's ranks in pairs by MPI ranks, which the page shows. */
 const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_rank, dst: pair.dst_world_rank }));
 
-/** Returns the blocks of consecutive ranks on one host (see hostBlocks()) for these MPI ranks; []
- * if the host of a rank is not known. */
+/** Returns the hostBlocks() of these MPI ranks; [] if the host of a rank is not known. */
 function hostsOfRanks(run, ranks) {
   const { places } = run.system;
   const hostOf = new Map(places.rank.map((rank, i) => [rank, places.host[i]]));
@@ -245,8 +239,7 @@ function hostsOfRanks(run, ranks) {
   return hostBlocks(hosts, names.map((name) => hosts.indexOf(name)));
 }
 
-/** Returns a function that gives the relative deviation of a pair's value from the median over all
- * pairs of the same link class. */
+/** Returns a function for the deviation of a pair's value from the median of its link class. */
 function againstClass(pairs, key) {
   const middles = new Map([...groupBy(pairs, (pair) => pair.class)].map(([name, own]) => [name, median(own.map((pair) => pair[key]))]));
   return (pair) => (known(pair[key]) && middles.get(pair.class) ? pair[key] / middles.get(pair.class) - 1 : null);
@@ -332,8 +325,7 @@ function slowText(at) {
   return `${at.from} to ${at.to}: ${title} ${text(at.value)}, ${percent(speedOf(at), 0)} of the speed that is usual (${text(at.typical)}${at.class ? `, ${at.class}` : ""})`;
 }
 
-/** Returns each slow pair once, with the direction and the quantity in which it is slowest. The
- * slowest pair comes first. */
+/** Returns each slow pair once, where it is slowest; the slowest pair comes first. */
 const slowPairs = (slow) => [...groupBy(slow, (at) => [at.src, at.dst].sort((x, y) => x - y).join(" ")).values()]
   .map((same) => same.reduce((worst, at) => (speedOf(at) < speedOf(worst) ? at : worst))).sort((x, y) => speedOf(x) - speedOf(y));
 

@@ -40,8 +40,7 @@ function linesOf(micro, op) {
   }));
 }
 
-/** Returns the ratio busbw / algbw from any row that has both, since it is the same for all sizes;
- * null if no row has both. */
+/** Returns the ratio busbw / algbw, which is the same for all sizes; null if no row has both. */
 function factorOf(line) {
   const row = line.rows.find((at) => at.busbw > 0 && at.algbw > 0);
   return row ? row.busbw / row.algbw : null;
@@ -216,8 +215,7 @@ export function gemmBlocks({ micro }) {
   return [oneOf("precision", dtypes.map(String), (index) => [{ charts: [rateChart(gemmLines(micro, dtypes[index]), dtypes[index])] }])];
 }
 
-/** Returns a function that names the kind of a row, with its NUMA node if the rows have several
- * nodes. */
+/** Returns a function that names the kind of a row, with its NUMA node if there are several. */
 function kindNames(rows) {
   const isSplit = new Set(rows.map((row) => row.numa)).size > 1;
   return (row, ...more) => joined([row.kind, ...more, known(row.numa) && isSplit && `NUMA node ${row.numa}`]);
@@ -295,14 +293,12 @@ export const memoryBlocks = ofPoints("memory", (rows) => {
   return [{ charts: [memoryBars(rows, table), sizesChart(rows, table)] }];
 });
 export const overlapBlocks = ofPoints("overlap", ofOverlap);
-/** True if a row has enough samples for an interval. Other rows are on no frontier, and are not
- * joined by lines. */
+/** True if a row has enough samples for an interval; others are on no frontier and not joined. */
 const hasInterval = (row) => known(row.tpot.lower);
 const onFrontier = (row) => row.on_frontier && hasInterval(row);
 const meshOf = ({ point }) => meshText(point.mesh, "one rank");
 
-/** Returns the task of a row as a text. Only rows with the same text are compared, and they have a
- * frontier of their own. */
+/** Returns the task of a row as text. Rows are compared within a task, which has its frontier. */
 const question = ({ run, point, dtype, prompt, output }) => joined([run.file, point.model, dtype, `prompt ${prompt}`, `output ${output}`,
   point.options.vocabulary === "off" && "without vocabulary"]);
 
@@ -311,8 +307,7 @@ const inferenceNumbers = columns("inference", { mesh: meshOf }, "ranks=point.ran
   "n:count=tpot.plays, tokens_per_second, tokens_per_second_per_rank, cache_bytes",
   { frontier: (row) => (onFrontier(row) ? "*" : ""), status: statusText });
 
-/** Describes a chart with a line for each mesh over batch sizes. Points on the Pareto frontier are
- * filled. */
+/** Describes a line for each mesh over batch sizes; points on the Pareto frontier are filled. */
 function frontierChart(all) {
   const meshes = [...new Set(all.map(meshOf))];
   const measured = all.filter((row) => known(row.tpot.median) && known(row.tokens_per_second_per_rank)).sort((a, b) => a.batch - b.batch);

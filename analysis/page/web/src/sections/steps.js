@@ -69,8 +69,7 @@ const quantileNumbers = columns("point", "ranks",
     column(nameOfShare[share] ?? `${share}%`, ({ details }) => details.steps.quantiles[share], { form: "seconds" })),
   column("99% / median", ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50], { form: "ratio" }));
 
-/** Describes the chart of step time distributions at all rank counts of a curve, so that a reader
- * sees whether tails grow with ranks. */
+/** Describes the distributions at all rank counts of a curve, to see whether tails grow. */
 function distributionChart(point, group) {
   const points = group.points.filter(hasDistribution);
   if (!points.includes(point)) return null;
@@ -104,8 +103,7 @@ const titles = {
   memory_clock: "Memory clock", clock_min: "Lowest CPU clock",
 };
 
-/** Returns {of, text}: `of` converts a value to the unit that people read, and `text` formats the
- * result. */
+/** Returns {of, text}: `of` converts a value to the unit for people, which `text` formats. */
 function unitOf(unit) {
   if (unit === "K") return { of: (value) => value - 273.15, text: (value) => `${fixed(value, 0)} \u00b0C` };
   return { of: (value) => value, text: (value) => (unit === "1" ? percent(value, 0) : si(value, unit)) };
@@ -114,8 +112,7 @@ function unitOf(unit) {
 const shortName = (at) => `rank ${at.world_rank}, ${at.device}`;
 const deviceName = (at) => `${shortName(at)}${at.host ? ` on ${at.host}` : ""}`;
 
-/** Returns the times in which a device's clock was limited: [{from, to, why}]. A sample holds until
- * the next one. */
+/** Returns when a device's clock was limited: [{from, to, why}]; a sample holds until the next. */
 function heldDown(throttle) {
   const spans = [];
   throttle?.time.forEach((time, i) => {

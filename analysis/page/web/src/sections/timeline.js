@@ -17,8 +17,7 @@ const copies = new Set(["copy", "cast", "advise", "copies"]);
 const isCommunication = (op) => communication.has(op);
 const isDark = (colours) => colours.name === "dark";
 
-/** Returns the colour of a microbatch: its hue runs from blue over violet, red and yellow to green
- * with the index. */
+/** Returns the colour of a microbatch: from blue over violet, red and yellow to green. */
 function hue(colours, phase, index = 0, count = 1) {
   const degrees = (212 + (300 * index) / Math.max(count, 1)) % 360;
   const [forward, backward] = isDark(colours) ? [62, 42] : [46, 70];
@@ -34,8 +33,7 @@ function phaseColour(colours, phase) {
   return named[phase] ?? colours.parts.other;
 }
 
-/** Returns the colour of an operation. `by` is the reader's choice: "kind", "phase" or
- * "microbatch". */
+/** Returns the colour of an operation `by` "kind", "phase" or "microbatch". */
 function spanColour(colours, { phase, microbatch, microbatches, op, by }) {
   if (by === "kind") return colours.parts[isCommunication(op) ? "transfer" : copies.has(op) ? "copies" : "compute"];
   const hasHue = by === "microbatch" && microbatch >= 0 && (phase === "forward" || phase === "backward");
@@ -85,9 +83,8 @@ const idleNames = ["exposed communication", "gap"];
 const idleParts = ["transfer", "gap"];
 const tint = (colours, kind) => ({ fill: colours.parts[idleParts[kind]], opacity: isDark(colours) ? 0.28 : 0.2 });
 
-/** Makes a series of boxes. An item is [first row, begin, end, last row, ...]. `draw(shape, api)`
- * draws the visible part of a box. `height` is the height of a box in one row, as a share of the
- * row. */
+/** Makes boxes from items [first row, begin, end, last row, ...]. draw(shape, api) draws the visible
+ * part of a box; `height` is that of a box in one row, as a share of the row. */
 const boxes = (name, data, { height, draw, ...own }) => ({
   type: "custom", name, data, encode: { x: [1, 2], y: [0, 3], tooltip: [] }, clip: true, ...own,
   renderItem({ coordSys: area }, api) {
@@ -205,8 +202,7 @@ function noteOf(timeline) {
     timeline.left_out > 0 && `${timeline.left_out} more traced ranks are not shown`], ". ")}. Ctrl and wheel, the slider, or + and - zoom.`;
 }
 
-/** Makes the axis of lanes. If there are too many rows to label, only the first row of each lane is
- * labelled. */
+/** Makes the axis of lanes; if rows are too many to label, only each lane's first row is. */
 function laneAxis({ rows, first }, isCrowded) {
   const nameOf = ({ title, own }, isFirst) => {
     if (!own) return title;
@@ -263,8 +259,7 @@ function stepChart(timeline, point) {
   };
 }
 
-/** Returns sentences that tell how much of the lanes' time is idle. All operations count, even
- * those not drawn. */
+/** Tells how much of the lanes' time is idle; operations that are not drawn count, too. */
 function idleText({ totals, breakdown }) {
   // The shares are relative to the sum of the ranks' own steps. This is less than the time drawn if
   // ranks begin later or end earlier than others.
