@@ -25,8 +25,7 @@ using results::DeviceSeries;
 
 constexpr int digits = 5;  ///< significant digits of times and values
 
-/// Returns the place of a quantity in the order of the charts; quantities that are not in `order`
-/// come last.
+/// Returns the place of a quantity in the order of the charts; others than `order` names come last.
 std::size_t place_of(const std::string& quantity) {
   constexpr std::array<std::string_view, 7> order{
       "sm_clock", "clock", "power", "temperature", "utilisation", "memory_clock", "clock_min"};
@@ -57,10 +56,9 @@ ByQuantity drawable(const results::PointData& point) {
   return result;
 }
 
-/// Returns for each device how much it differs from the others: the distance of its mean from the
-/// median of all devices' means, divided by the range of these means or by 0.1% of their median,
-/// whichever is larger. (Of two middle means, the larger one is the median.) The largest such value
-/// over all quantities counts.
+/// Returns how much each device differs from the others, in the quantity in which it differs most:
+/// the distance of its mean from the median of all means (the larger of two middle ones), divided
+/// by the range of the means or by 0.1% of the median, whichever is larger.
 std::map<Device, double> oddities(const ByQuantity& all) {
   std::map<Device, double> result;
   for (const auto& [key, series] : all) {
@@ -172,11 +170,9 @@ Json device_lines(std::span<const results::RankFacts> facts, const results::Poin
   return lines;
 }
 
-std::size_t count_device_lines(const results::PointData& point,
-                               std::optional<std::size_t> devices) {
-  if (!devices) return point.device_series.size();
+std::size_t count_device_lines(const results::PointData& point, std::size_t devices) {
   std::size_t count = 0;
-  for (const auto& [key, series] : drawable(point)) count += std::min(series.size(), *devices);
+  for (const auto& [key, series] : drawable(point)) count += std::min(series.size(), devices);
   return count;
 }
 

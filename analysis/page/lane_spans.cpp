@@ -25,15 +25,16 @@ std::vector<LaneStep> usable_steps(const results::PointData& point) {
     breakdown::TracedStep usable = breakdown::usable_step(point, timeline, broken);
     LaneStep step{.step = usable.step, .of = std::move(usable.traces), .length = {}};
     for (const timeline::StepTrace* const trace : step.of) {
-      if (trace != nullptr) step.length = std::max(step.length, trace->end - trace->begin);
+      if (trace == nullptr) continue;
+      ++step.traced;
+      step.length = std::max(step.length, trace->end - trace->begin);
     }
-    if (step.traced() > 0) steps.push_back(std::move(step));
+    if (step.traced > 0) steps.push_back(std::move(step));
   }
   return steps;
 }
 
-/// Returns the traced rank with the largest `value`, a function of the rank's index in the
-/// breakdown; absent if no value is above 0.
+/// Returns the traced rank with the largest value(index in the breakdown); absent if none is > 0.
 template <class Value>
 std::optional<int> largest(const breakdown::BreakdownResult& breakdown, const Value& value) {
   std::optional<int> found;
@@ -67,16 +68,11 @@ bool are_alike(const LaneSpan& a, const LaneSpan& b, Alike alike) {
 
 }  // namespace
 
-std::size_t LaneStep::traced() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(of, [](const auto* trace) { return trace != nullptr; }));
-}
-
 std::optional<LaneStep> typical_traced_step(const results::PointData& point) {
   std::vector<LaneStep> steps = usable_steps(point);
   if (steps.empty()) return std::nullopt;
-  const std::size_t most = std::ranges::max(steps, {}, &LaneStep::traced).traced();
-  std::erase_if(steps, [most](const LaneStep& step) { return step.traced() < most; });
+  const std::size_t most = std::ranges::max(steps, {}, &LaneStep::traced).traced;
+  std::erase_if(steps, [most](const LaneStep& step) { return step.traced < most; });
   std::ranges::stable_sort(steps, {}, &LaneStep::length);
   // If the number of steps is even, two steps are equally near the median; the faster one is taken.
   return std::move(steps[(steps.size() - 1) / 2]);
@@ -137,8 +133,7 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Na
                              Nanoseconds enough) {
   std::vector<LaneSpan> result;
   for (const LaneSpan& span : spans) {
-    // Spans that overlap have damaged times. They are not merged, so that sums of their lengths
-    // stay right.
+    // Spans that overlap have damaged times; merged, their lengths would have a wrong sum.
     const bool joins = !result.empty() && are_alike(result.back(), span, alike) &&
                        span.start >= result.back().end &&
                        span.start - result.back().end <= tolerance &&
@@ -157,29 +152,20 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Na
 }
 
 LaneUse use_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step) {
-  IntervalSet left{step};
-  const auto take = [&](LaneOp what) {
-    std::vector<timeline::Interval> of_what;
-    for (const LaneSpan& span : spans) {
-      if (class_of(span.op) == static_cast<std::uint8_t>(what)) {
-        of_what.push_back({.begin = span.start, .end = span.end});
-      }
-    }
-    const IntervalSet times = timeline::normalise(std::move(of_what));
-    IntervalSet taken = timeline::intersect(left, times);
-    left = timeline::subtract(left, times);
-    return taken;
-  };
-  LaneUse use{.totals = {.step = step.end - step.begin,
-                         .compute = timeline::total(take(LaneOp::compute)),
-                         .copies = timeline::total(take(LaneOp::copies)),
-                         .exposed = {},
-                         .gap = {}}};
-  const IntervalSet exposed = take(LaneOp::communication);
-  use.totals.exposed = timeline::total(exposed);
-  use.totals.gap = timeline::total(left);
+  std::vector<timeline::Interval> works, communicates;
+  for (const LaneSpan& span : spans) {
+    const bool is_communication =
+        class_of(span.op) == static_cast<std::uint8_t>(LaneOp::communication);
+    (is_communication ? communicates : works).push_back({.begin = span.start, .end = span.end});
+  }
+  const IntervalSet all = timeline::normalise(std::move(communicates));
+  const IntervalSet idle = timeline::subtract({step}, timeline::normalise(std::move(works)));
+  const IntervalSet exposed = timeline::intersect(idle, all), gap = timeline::subtract(idle, all);
+  LaneUse use{.step = step.end - step.begin,
+              .exposed = timeline::total(exposed),
+              .gap = timeline::total(gap)};
   for (const auto& at : exposed) use.idle.push_back({LaneIdle::Kind::exposed, at.begin, at.end});
-  for (const auto& at : left) use.idle.push_back({LaneIdle::Kind::gap, at.begin, at.end});
+  for (const auto& at : gap) use.idle.push_back({LaneIdle::Kind::gap, at.begin, at.end});
   std::ranges::sort(use.idle, {}, &LaneIdle::start);
   return use;
 }

@@ -13,8 +13,7 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Chooses the step and the ranks that a timeline shows, one lane for each rank, and the spans of
-/// each lane.
+/// Chooses the step, the ranks and the spans of a timeline, which has a lane for each rank.
 namespace isoscale::analysis::page {
 
 /// A traced step, with those of its traces that can be used.
@@ -22,18 +21,15 @@ struct LaneStep {
   std::uint32_t step = 0;  ///< number among all steps of the point
   /// The trace of each rank; null if there is none. Not owned.
   std::vector<const timeline::StepTrace*> of;
+  std::size_t traced = 0;     ///< number of ranks with a trace
   units::Nanoseconds length;  ///< time of the slowest rank
-
-  [[nodiscard]] std::size_t traced() const;
 };
 
-/// Returns the traced step whose length is nearest to the median length. Only analysed steps (see
-/// breakdown::step_counts()) are considered, and of these only the ones with the largest number of
-/// traced ranks. Absent if no trace can be used.
+/// Returns the traced step of median length among the analysed steps (breakdown::step_counts())
+/// with the most traced ranks; absent if no trace can be used.
 [[nodiscard]] std::optional<LaneStep> typical_traced_step(const results::PointData& point);
 
-/// Returns the ranks that get a lane, the most important ones first. lanes() in point_details.hpp
-/// describes the choice.
+/// Returns the ranks that get a lane by the rules of lanes(), the most important ones first.
 [[nodiscard]] std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
                                           const DetailLimits& limits);
 
@@ -55,12 +51,10 @@ struct LaneSpan {
   std::size_t merged = 1;  ///< number of ops in the span
 };
 
-/// Says when neighbours on a stream count as alike: if they have the same phase and microbatch and,
-/// for `same_kind`, also the same kind of op.
+/// Neighbours on a stream are alike by phase, microbatch and, for `same_kind`, kind of op.
 enum class Alike : std::uint8_t { same_kind, any_kind };
 
-/// Returns the ops of a rank's step, with times cut to `window`, sorted by stream and start. Ops
-/// without any time in the window are left out.
+/// Returns the ops of a step that have time in `window`, cut to it, by stream and start.
 [[nodiscard]] std::vector<LaneSpan> spans_of(const program::Outline& outline,
                                              const timeline::StepTrace& trace,
                                              const timeline::Interval& window);
@@ -71,29 +65,20 @@ enum class Alike : std::uint8_t { same_kind, any_kind };
 [[nodiscard]] std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
                                            units::Nanoseconds tolerance, units::Nanoseconds enough);
 
-/// A time in which a rank neither computes nor copies. exposed: communication runs, either
-/// transferring or waiting. gap: nothing runs.
+/// A time without computation or copies: communication runs (`exposed`), or nothing (`gap`).
 struct LaneIdle {
   enum class Kind : std::uint8_t { exposed = 0, gap = 1 } kind{};
   units::Nanoseconds start, end;
   static constexpr int stream = 0;  ///< the idle times of a lane are of all its streams
 };
 
-/// The time of a rank's step by activity. While several activities run, only the first of these
-/// counts: compute, copies, communication.
-struct LaneTotals {
-  units::Nanoseconds step, compute, copies;
-  units::Nanoseconds exposed;  ///< only communication runs
-  /// Time in which nothing runs, including that before the first op and after the last.
-  units::Nanoseconds gap;
-};
-/// The idle times of a rank's step, sorted by their begin, and the totals by activity. The totals
-/// are exact if no span was merged or left out.
+/// The idle times of a rank's step by begin, and their totals, exact if all spans are there.
 struct LaneUse {
   std::vector<LaneIdle> idle{};
-  LaneTotals totals{};
+  units::Nanoseconds step, exposed;
+  units::Nanoseconds gap;  ///< includes the time before the first op and after the last
 };
-/// Returns the idle times and totals of a rank from its spans and the bounds of its step.
+/// Returns the idle times of a rank from its spans and the bounds of its step.
 [[nodiscard]] LaneUse use_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step);
 
 }  // namespace isoscale::analysis::page

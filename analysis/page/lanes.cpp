@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -40,8 +39,7 @@ struct LaneSet {
   std::size_t spans_left_out = 0;
 };
 
-/// Makes the lanes of a step. If the clock of a rank is not aligned with the others, its lane
-/// begins at 0.
+/// Makes the lanes of a step; the lane of a rank whose clock is not aligned begins at 0.
 LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
                  const std::vector<int>& ranks) {
   std::vector<Nanoseconds> begins;
@@ -50,8 +48,7 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
       begins.push_back(step.of[static_cast<std::size_t>(rank)]->begin);
   }
   std::ranges::sort(begins);
-  // A rank whose step begins more than two step lengths before or after the median rank's gets its
-  // own time axis, even if its clock counts as aligned.
+  // A rank that begins over two step lengths from the median rank gets its own time axis, too.
   const auto is_near = [&](Nanoseconds begin) {
     const Nanoseconds off = begin - begins[begins.size() / 2];
     return off <= step.length * 2 && off >= step.length * -2;
@@ -106,10 +103,9 @@ void sample(std::vector<Item>& items, const Interval& step, std::size_t stretche
   items = std::move(kept);
 }
 
-/// Merges neighbours of the same kind that are too close together to be seen apart. If more than
-/// `most` spans remain, it merges neighbours of any kind at increasing distances. If there are
-/// still too many, it keeps a sample of the spans. It removes idle times below a pixel, and keeps a
-/// sample of the others if they are many.
+/// Merges neighbours of the same kind that are too close to be seen apart. If more than `most`
+/// spans remain, it merges neighbours of any kind at increasing distances, and then keeps a sample.
+/// Idle times below a pixel are removed, and the others sampled if they are many.
 void thin_out(LaneSet& set, std::size_t most) {
   const Nanoseconds pixel = set.length / pixels;
   const auto merge = [&](Alike alike, Nanoseconds tolerance, Nanoseconds enough) {
@@ -134,27 +130,18 @@ void thin_out(LaneSet& set, std::size_t most) {
   set.spans_left_out = before - count_spans(set.lanes);
 }
 
-/// Gives each name a number, from 0, in the order of first use.
-class Names {
- public:
-  int of(std::string name) {
-    const auto [at, is_new] =
-        places_.try_emplace(std::move(name), static_cast<int>(places_.size()));
-    if (is_new) all_.push_back(at->first);
-    return at->second;
-  }
-  [[nodiscard]] const Json& all() const { return all_; }
+/// Returns the place of `name` in the list `names`; a name that is not in it is added at the end.
+std::ptrdiff_t place_in(Json& names, std::string_view name) {
+  const std::ptrdiff_t place = std::ranges::find(names, Json(name)) - names.begin();
+  if (place == std::ssize(names)) names.push_back(name);
+  return place;
+}
 
- private:
-  std::map<std::string, int> places_;
-  Json all_ = Json::array();
-};
-
-std::string name_of(std::uint8_t op) {
+std::string_view name_of(std::uint8_t op) {
   constexpr std::array<std::string_view, 4> of_several{"compute", "copies", "communication",
                                                        "mixed"};  // in the order of LaneOp
-  return std::string{op < program::op_kind_count ? program::name(static_cast<program::OpKind>(op))
-                                                 : of_several[op - program::op_kind_count]};
+  return op < program::op_kind_count ? program::name(static_cast<program::OpKind>(op))
+                                     : of_several[op - program::op_kind_count];
 }
 
 Json lane_json(std::span<const results::RankFacts> facts, const results::PointData& point,
@@ -187,15 +174,15 @@ Json columns(std::initializer_list<const char*> names) {
 }
 
 void add_spans(const LaneSet& set, Json& timeline) {
-  Names ops, phases;
+  Json ops = Json::array(), phases = Json::array();
   Json spans = columns({"lane", "stream", "op", "phase", "layer", "microbatch", "start", "length"});
   std::size_t merged = 0;
   for (std::size_t lane = 0; lane < set.lanes.size(); ++lane) {
     for (const LaneSpan& span : set.lanes[lane].spans) {
       spans["lane"].push_back(lane);
       spans["stream"].push_back(span.stream);
-      spans["op"].push_back(ops.of(name_of(span.op)));
-      spans["phase"].push_back(phases.of(std::string{program::name(span.place.phase)}));
+      spans["op"].push_back(place_in(ops, name_of(span.op)));
+      spans["phase"].push_back(place_in(phases, program::name(span.place.phase)));
       spans["layer"].push_back(span.place.layer);
       spans["microbatch"].push_back(span.place.microbatch);
       spans["start"].push_back((span.start - set.lanes[lane].zero).value());
@@ -203,23 +190,19 @@ void add_spans(const LaneSet& set, Json& timeline) {
       merged += span.merged - 1;
     }
   }
-  timeline["ops"] = ops.all();
-  timeline["phases"] = phases.all();
+  timeline["ops"] = std::move(ops);
+  timeline["phases"] = std::move(phases);
   timeline["spans"] = std::move(spans);
   timeline["merged"] = merged;
   timeline["spans_left_out"] = set.spans_left_out;
 }
 
 Json totals_json(const LaneSet& set) {
-  constexpr std::pair<const char*, Nanoseconds LaneTotals::*> parts[]{
-      {"step", &LaneTotals::step},
-      {"compute", &LaneTotals::compute},
-      {"copies", &LaneTotals::copies},
-      {"exposed", &LaneTotals::exposed},
-      {"gap", &LaneTotals::gap}};
   Json totals = Json::object();
-  for (const auto& [name, part] : parts) {
-    for (const Lane& lane : set.lanes) totals[name].push_back((lane.use.totals.*part).value());
+  for (const Lane& lane : set.lanes) {
+    totals["step"].push_back(lane.use.step.value());
+    totals["exposed"].push_back(lane.use.exposed.value());
+    totals["gap"].push_back(lane.use.gap.value());
   }
   return totals;
 }
@@ -242,7 +225,6 @@ Json breakdown_json(const LaneSet& set, const breakdown::BreakdownResult& of) {
           {"transfer", drawn(sum.transfer, 9)},
           {"wait", drawn(sum.wait, 9)},
           {"bubble", drawn(sum.bubble, 9)},
-          {"gap", drawn(sum.gap, 9)},
           {"wait_known", of.wait_known},
           {"bubble_known", of.bubble_known}};
 }
@@ -282,7 +264,7 @@ Json lanes(std::span<const results::RankFacts> facts, const PointReport& point,
   timeline["idle"] = idle_json(set);
   timeline["totals"] = totals_json(set);
   timeline["breakdown"] = breakdown_json(set, point.breakdown);
-  timeline["left_out"] = step->traced() - set.lanes.size();
+  timeline["left_out"] = step->traced - set.lanes.size();
   return timeline;
 }
 

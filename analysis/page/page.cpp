@@ -45,9 +45,8 @@ void thin(Json& points, std::size_t most) {
   points = std::move(kept);
 }
 
-/// Limits the points of all curves of a prediction together to most_page_forecasts. If there are
-/// too many what-if curves, the last ones are removed. If the remaining curves still have too many
-/// points, all of them keep the same rank counts, spread evenly.
+/// Limits the points of a prediction to most_page_forecasts: the last what-ifs are removed if they
+/// are too many, and all curves keep the same rank counts, spread evenly.
 void thin_curves(Json& prediction, PageNotes& notes) {
   const std::size_t counts = prediction["curve"]["points"].size();
   Json& what_if = prediction["what_if"];
@@ -91,8 +90,7 @@ Json metrics_json(unsigned output) {
           {"trend", described(render::index_trend_metrics())}};
 }
 
-/// Returns the data of a page that has one part: `kind` tells the page what it shows, and `part`
-/// gets the key `name`.
+/// Returns the data of a page of this `kind` with one `part`, which gets the key `name`.
 Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}) {
   cut_texts(part, notes);
   return {{"kind", kind},
@@ -133,8 +131,7 @@ Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most,
   return details;
 }
 
-/// True if a row must stay when rows are left out: it is not ok, or belongs to a slow pair of
-/// ranks.
+/// True if a row must stay: it is not ok, or belongs to a slow pair of ranks.
 bool matters(const Json& row, const std::set<std::pair<int, int>>& slow) {
   if (row.contains("status") && row["status"] != "ok") return true;
   const auto is_rank = [&](const char* key) { return row.contains(key) && row[key].is_number(); };

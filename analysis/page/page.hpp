@@ -27,40 +27,33 @@ namespace isoscale::analysis::page {
 /// Throws base::UsageError, which says how to get a build with the page, if this build has no page.
 void require_page();
 
-/// Returns the page with its data. Text from run files is in the page only as data, never as
-/// markup.
+/// Returns the page with its data; no text from run files is in it as markup.
 [[nodiscard]] std::string page_document(const nlohmann::ordered_json& data);
 
-/// The limit on the bytes of the JSON on a report's page: with its script, the page stays under 8
-/// MB.
+/// The limit on the JSON of a report's page in bytes: with its script, it stays under 8 MB.
 inline constexpr std::size_t most_page_bytes = 6'520'000;
 
-/// The limit on the points of all curves of a prediction's page together. If there are more, each
-/// curve keeps its first point, its last, and some points between. If there are more than 750
-/// curves, the last what-ifs are left out. A point takes about 2 kB, including its breakdown and
-/// the time that each cause loses.
+/// The limit on the points of a prediction's page, of about 2 kB each. Of more points, each curve
+/// keeps the first, the last and some between; of more than 750 curves, the last are left out.
 inline constexpr std::size_t most_page_forecasts = 1500;
 
-/// Returns the data for the page's script, which analysis/page/web/src/data.js describes. It has
-/// the JSON report without its bulky parts (such as the facts of every rank), the series that only
-/// charts show (steps, ranks, ops and devices), and the descriptions of the metrics (`metrics`, by
-/// table and key; see render::described()). Large series are sampled, and `notes` in the data says
-/// how much of them is shown. The JSON takes at most `most_bytes`, unless the required parts of the
-/// report alone exceed this.
+/// Returns the data for the page's script, as analysis/page/web/src/data.js describes it: the JSON
+/// report without its bulky parts (such as the facts of every rank), series that only charts show,
+/// and the metrics (`metrics`, by table and key; see render::described()). Large series are
+/// sampled, as `notes` says. The JSON takes at most `most_bytes`, unless the report's required
+/// parts exceed it.
 [[nodiscard]] nlohmann::ordered_json page_data(const merge::Report& report,
                                                std::size_t most_bytes = most_page_bytes);
 
-/// These functions return the data for the page of a comparison, an index or a prediction. It has
-/// `kind` ("compare", "index" or "predict"), and the JSON that --format json prints, under the key
-/// `compare`, `report` or `prediction`. Texts and curves that are too long for a page are cut, and
-/// `notes` says so.
+/// These functions return the data for the page of a comparison, an index or a prediction: `kind`
+/// ("compare", "index" or "predict"), and under the key `compare`, `report` or `prediction` the
+/// JSON of --format json, with texts and curves cut to a page's limits, as `notes` says.
 [[nodiscard]] nlohmann::ordered_json page_data(const compare::Comparison& comparison);
 [[nodiscard]] nlohmann::ordered_json page_data(const render::IndexReport& report);
 [[nodiscard]] nlohmann::ordered_json page_data(const predict::Prediction& prediction);
 
-/// Writes the HTML page of `result`, which page_data() takes, to `path`, and prints the file's name
-/// on standard error; does nothing if `path` is empty. Throws the errors of write_output_file() and
-/// require_page().
+/// Writes the HTML page of `result` to `path`, and its name to standard error, unless `path` is
+/// empty. Throws the errors of write_output_file() and require_page().
 template <class Result>
 void write_page(const Result& result, const std::filesystem::path& path,
                 settings::IfExists if_exists);
@@ -74,8 +67,7 @@ void write_page(const Result& result, const std::filesystem::path& path,
 /// texts are; bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string inert(const nlohmann::ordered_json& data);
 
-/// The number of characters to which a longer text or key is cut on a page; the cut text ends with
-/// its original length.
+/// Longer texts and keys are cut to so many characters, followed by their original number.
 inline constexpr std::size_t longest_text = 2000;
 
 /// Removes the parts of report_json() that the page does not read. For each run, system.ranks is
@@ -85,15 +77,13 @@ inline constexpr std::size_t longest_text = 2000;
 /// kinds, places and warnings are cut; a sentence about each cut list is added to `notes`.
 void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 
-/// Returns a list of kinds of ranks, each with the keys ranks ("0-63"), count, hosts (the first
-/// eight), more_hosts (the number of the others), text and number (objects of facts). Ranks are of
-/// one kind if they differ only in facts that are specific to a rank. Some facts always are, such
-/// as the UUID of a GPU. Any other fact is specific if no two ranks of one host have the same value
-/// of it, and if at least one host has several ranks. `ranks` is system.ranks of report_json().
+/// Returns a list of kinds of ranks with the keys ranks ("0-63"), count, hosts (the first eight),
+/// more_hosts (the number of others), text and number (facts). Ranks of a kind differ only in facts
+/// specific to a rank: some always are, such as the UUID of a GPU, and others if no two ranks of a
+/// host have the same value, and a host has several. `ranks` is system.ranks of report_json().
 [[nodiscard]] nlohmann::ordered_json kinds_of_ranks(const nlohmann::ordered_json& ranks);
 
-/// Cuts texts and keys that are longer than longest_text characters; `notes` says how many were
-/// cut.
+/// Cuts texts and keys that are longer than longest_text; `notes` says how many were cut.
 void cut_texts(nlohmann::ordered_json& data, PageNotes& notes);
 
 }  // namespace isoscale::analysis::page

@@ -17,18 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Rounds a number to `digits` significant decimal digits, so that JSON prints only these.
-double rounded(double value, int digits) {
-  if (value == 0 || !std::isfinite(value)) return value;
-  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
-  const int places = digits - 1 - exponent;
-  // Dividing by a power of ten gives the double nearest to the decimal number. Multiplying by a
-  // negative power does not, since such a power has no exact representation.
-  const double power = std::pow(10.0, std::abs(places));
-  if (!std::isfinite(power)) return value;
-  return places >= 0 ? std::round(value * power) / power : std::round(value / power) * power;
-}
-
 constexpr std::size_t kinds = 4;
 
 /// An entry of the series of steps: all steps of one kind in a window of consecutive steps.
@@ -42,7 +30,6 @@ std::vector<Entry> entries(const results::PointData& point, std::size_t every) {
   std::vector<Entry> result;
   const std::size_t steps = point.step_times.size();
   for (std::size_t begin = 0; begin < steps; begin += every) {
-    const auto of_window = static_cast<std::ptrdiff_t>(result.size());
     std::array<std::optional<std::size_t>, kinds> place{};
     for (std::size_t step = begin; step < std::min(steps, begin + every); ++step) {
       const StepKind kind = kind_of_step(point, step);
@@ -54,8 +41,6 @@ std::vector<Entry> entries(const results::PointData& point, std::size_t every) {
       const std::optional<double> time = time_of_step(point, step);
       if (time) result[*at].time = std::max(result[*at].time.value_or(*time), *time);
     }
-    std::sort(result.begin() + of_window, result.end(),
-              [](const Entry& a, const Entry& b) { return a.first < b.first; });
   }
   return result;
 }
@@ -84,13 +69,15 @@ Json quantiles(const results::PointData& point) {
 
 Json drawn(const std::optional<double>& value, int digits) {
   constexpr double most_exact = 1e15;
-  if (!value) return {};
-  const double short_value = rounded(*value, digits);
-  if (!std::isfinite(short_value)) return {};
-  if (short_value == std::trunc(short_value) && std::abs(short_value) < most_exact) {
-    return static_cast<std::int64_t>(short_value);  // "2", not "2.0"
+  if (!value || !std::isfinite(*value)) return {};
+  // JSON prints the double that is nearest to a short decimal number with the digits of that
+  // number.
+  const std::string text = fmt::format("{:.{}e}", *value, digits - 1);
+  const double rounded = base::number_in<double>(text).value_or(*value);
+  if (rounded == std::trunc(rounded) && std::abs(rounded) < most_exact) {
+    return static_cast<std::int64_t>(rounded);  // "2", not "2.0"
   }
-  return short_value;
+  return rounded;
 }
 
 std::string host_of(std::span<const results::RankFacts> facts, const results::PointData& point,
@@ -164,8 +151,7 @@ std::vector<DetailedPoint> detailed_points(const merge::Report& report) {
 
 DetailLimits limits_within(const results::PointData& point, std::size_t bytes) {
   const std::size_t eighth = bytes / 8;
-  // Each limit is computed from an estimate of the bytes that one step, span, row, cell, line or
-  // sample takes.
+  // Limits follow from estimated bytes of a step, span, row, cell, line or sample.
   constexpr std::size_t step = 25, span = 50, row = 128, cell = 8, line = 6000, sample = 40;
   constexpr std::size_t spans_of_lane = 125;
   const DetailLimits most;
@@ -223,7 +209,7 @@ void note_details(const std::vector<DetailedPoint>& points, const Json& details,
       merged += timeline["merged"].get<std::size_t>();
       spans += timeline["spans_left_out"].get<std::size_t>();
     }
-    add(lines, details[i]["devices"].size(), count_device_lines(data));
+    add(lines, details[i]["devices"].size(), data.device_series.size());
     for (const Json& line : details[i]["devices"]) {
       add(values, line["averaged"] > 1 ? 0 : 1, 1);
     }

@@ -15,8 +15,7 @@
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 
-/// Makes the JSON for the charts of a point (steps, ranks, timeline and devices), each limited in
-/// size.
+/// Makes the JSON for the charts of a point: steps, ranks, timeline and devices, limited in size.
 namespace isoscale::analysis::page {
 
 /// Limits on the data for a point's charts; by default the most that a screen can show.
@@ -31,14 +30,12 @@ struct DetailLimits {
   std::size_t samples = 200;  ///< values of a device's line
 };
 
-/// Returns limits with which the data for a point's charts takes at most about `bytes`. The
-/// timeline gets three eighths of `bytes`, devices two eighths, and the rows of the rank map, its
-/// cells and the steps one eighth each. A few entries of each always remain, which take up to 64
-/// kB.
+/// Returns limits with which a point's charts take about `bytes`: the timeline three eighths,
+/// devices two, and the rank map's rows, its cells and the steps one each. Some entries of each, up
+/// to 64 kB, always remain.
 [[nodiscard]] DetailLimits limits_within(const results::PointData& point, std::size_t bytes);
 
-/// Sentences that say how much of the data a page shows. Each sentence is about all points
-/// together.
+/// Sentences that say how much of all points' data a page shows.
 using PageNotes = std::vector<std::string>;
 
 /// The number of items that a page shows, and the number that there are.
@@ -60,13 +57,11 @@ struct DetailedPoint {
 /// (JoinedCurve in merge/join.hpp).
 [[nodiscard]] std::vector<DetailedPoint> detailed_points(const merge::Report& report);
 
-/// Returns the data for the charts of a point, with the keys run, point, ranks, steps, rank_map,
-/// timeline and devices.
+/// Returns a point's charts: run, point, ranks, steps, rank_map, timeline and devices.
 [[nodiscard]] nlohmann::ordered_json point_details(const DetailedPoint& at,
                                                    const DetailLimits& limits);
 
-/// Adds sentences to `notes` that say how much of the points' data is shown; `details` has the
-/// result of point_details() for each point.
+/// Adds to `notes` how much of the points is shown in `details`, a list of point_details().
 void note_details(const std::vector<DetailedPoint>& points, const nlohmann::ordered_json& details,
                   PageNotes& notes);
 
@@ -75,8 +70,7 @@ void note_details(const std::vector<DetailedPoint>& points, const nlohmann::orde
 enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm_up = 3 };
 [[nodiscard]] StepKind kind_of_step(const results::PointData& point, std::size_t step);
 
-/// Returns the seconds that the slowest rank took for a step; absent if the time of a rank is
-/// missing or not above 0.
+/// Returns the seconds of the slowest rank; absent if the time of a rank is missing or not above 0.
 [[nodiscard]] std::optional<double> time_of_step(const results::PointData& point, std::size_t step);
 
 /// Returns the step times of a point as JSON, in order. An entry stands for all steps of one kind
@@ -125,7 +119,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 ///   time
 /// - merged: number of spans that were merged into others
 /// - spans_left_out: number of shorter spans that are not drawn
-/// - totals{}: LaneTotals of each lane in nanoseconds, over all spans
+/// - totals{}: step, exposed and gap of each lane's LaneUse in nanoseconds, over all spans
 /// - breakdown{}: seconds, means over the ranks of the lanes and all analysed traced steps; null if
 ///   not known; wait_known and bubble_known are as in BreakdownResult
 /// - left_out: number of traced ranks without a lane
@@ -136,23 +130,18 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 
 /// Returns the samples of a point's devices as a list of lines. The keys of a line, where [] marks
 /// a list, are device, rank, world_rank (MPI's), host, quantity, unit, time[] (seconds after the
-/// first step), value[], averaged (the largest number of samples in a value), and low[] and high[]
-/// if samples with different values were averaged. A line has at most limits.samples values. If
-/// there are more samples, a value is the mean over a number of consecutive samples, with the
-/// lowest and the highest; a value of throttle_reasons is a text with all reasons for lowered
-/// clocks in these samples. A value that equals both its neighbours is left out, since the line is
-/// the same without it. A quantity has at most limits.devices lines, for the devices that differ
-/// most from the others. Clocks, power and temperature come first. Counters are left out, since
-/// their values have no meaning by themselves.
+/// first step), value[], averaged (the most samples in a value), and low[] and high[] if samples
+/// with different values were averaged. A line has at most limits.samples values, which are means
+/// of consecutive samples if there are more (of throttle_reasons: a text with all reasons), without
+/// those that equal both their neighbours. A quantity has at most limits.devices lines, for the
+/// devices that differ most from the others. Clocks, power and temperature come first. Counters are
+/// left out, since their values have no meaning by themselves.
 [[nodiscard]] nlohmann::ordered_json device_lines(std::span<const results::RankFacts> facts,
                                                   const results::PointData& point,
                                                   const DetailLimits& limits);
 
-/// Returns the number of lines that device_lines() makes if it shows at most `devices` devices of
-/// each quantity. If `devices` is absent, returns the number of all series of the point, including
-/// counters.
-[[nodiscard]] std::size_t count_device_lines(const results::PointData& point,
-                                             std::optional<std::size_t> devices = std::nullopt);
+/// Returns the number of lines of device_lines() if a quantity has at most `devices` lines.
+[[nodiscard]] std::size_t count_device_lines(const results::PointData& point, std::size_t devices);
 
 /// Returns the host of a rank of the point; "" where it is not known.
 [[nodiscard]] std::string host_of(std::span<const results::RankFacts> facts,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,30 +23,26 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;  ///< limits for one page
 
-/// Returns the keys of those facts in `part` ("text" or "number") that are specific to a rank (see
-/// kinds_of_ranks()).
+/// Returns a value as ASCII JSON, whatever bytes its texts have.
+std::string text_of(const Json& value) {
+  return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+/// Returns the keys of the facts in `part` ("text" or "number") that kinds_of_ranks() leaves out.
 std::set<std::string> own_keys(const Json& ranks, const char* part) {
   std::set<std::string> own{"gpu_uuid", "gpu_pci", "gpu_serial", "gpu_nvlink_peers", "bound_cpus"};
-  struct Seen {
-    std::set<std::string> values{};
-    std::size_t ranks = 0;
-  };
-  std::map<std::string, std::map<std::string, Seen>> by_key;  // values by key, then by host
+  // The values of each key by host; a key is shared if two ranks of a host have the same value.
+  std::map<std::string, std::map<std::string, std::set<std::string>>> by_key;
+  std::set<std::string> compared, shared;
   for (const Json& rank : ranks) {
-    const std::string host = rank.at("host").get<std::string>();
     for (const auto& [key, value] : rank.at(part).items()) {
-      Seen& seen = by_key[key][host];
-      seen.values.insert(value.dump(-1, ' ', true, Json::error_handler_t::replace));
-      ++seen.ranks;
+      auto& seen = by_key[key][rank.at("host").get<std::string>()];
+      if (!seen.empty()) compared.insert(key);
+      const bool is_new = seen.insert(text_of(value)).second;
+      if (!is_new) shared.insert(key);
     }
   }
-  for (const auto& [key, hosts] : by_key) {
-    const bool is_shared = std::ranges::any_of(
-        hosts, [](const auto& at) { return at.second.values.size() < at.second.ranks; });
-    const bool is_compared =
-        std::ranges::any_of(hosts, [](const auto& at) { return at.second.ranks > 1; });
-    if (is_compared && !is_shared) own.insert(key);
-  }
+  std::ranges::set_difference(compared, shared, std::inserter(own, own.end()));
   return own;
 }
 
@@ -57,16 +54,7 @@ Json without(const Json& object, const std::set<std::string>& keys) {
   return rest;
 }
 
-Json kind_json(const Json& text, const Json& number, const std::vector<int>& ranks,
-               const std::vector<std::string>& hosts) {
-  Json named = Json::array();
-  for (std::size_t i = 0; i < std::min(hosts.size(), most_hosts); ++i) named.push_back(hosts[i]);
-  return {{"ranks", base::ranges_text(ranks)},         {"count", ranks.size()}, {"hosts", named},
-          {"more_hosts", hosts.size() - named.size()}, {"text", text},          {"number", number}};
-}
-
-/// Returns the rank and the host of each rank (at most most_places ranks), as one array for each
-/// key.
+/// Returns lists of the ranks and the hosts of the first most_places ranks.
 Json places_of(const Json& ranks) {
   Json places{{"rank", Json::array()}, {"host", Json::array()}};
   for (std::size_t i = 0; i < std::min(ranks.size(), most_places); ++i) {
@@ -152,27 +140,31 @@ Json kinds_of_ranks(const Json& ranks) {
   struct Kind {
     Json text, number;
     std::vector<int> ranks{};
-    std::vector<std::string> hosts{};
+    std::set<std::string> hosts{};
   };
   std::vector<Kind> kinds;
   std::map<std::string, std::size_t> places;
   for (const Json& rank : ranks) {
     Json text = without(rank.at("text"), own_text), number = without(rank.at("number"), own_number);
-    const auto key = Json{text, number}.dump(-1, ' ', true, Json::error_handler_t::replace);
-    const auto [at, is_new] = places.try_emplace(key, kinds.size());
+    const auto [at, is_new] = places.try_emplace(text_of(Json{text, number}), kinds.size());
     if (is_new) kinds.push_back({.text = std::move(text), .number = std::move(number)});
     Kind& kind = kinds[at->second];
     kind.ranks.push_back(rank.at("rank").get<int>());
-    const std::string host = rank.at("host").get<std::string>();
-    if (kind.hosts.empty() || kind.hosts.back() != host) kind.hosts.push_back(host);
+    kind.hosts.insert(rank.at("host").get<std::string>());
   }
   std::ranges::stable_sort(kinds, std::ranges::greater{},
                            [](const Kind& kind) { return kind.ranks.size(); });
   Json result = Json::array();
-  for (Kind& kind : kinds) {
-    std::ranges::sort(kind.hosts, render::before_naturally);
-    kind.hosts.erase(std::ranges::unique(kind.hosts).begin(), kind.hosts.end());
-    result.push_back(kind_json(kind.text, kind.number, kind.ranks, kind.hosts));
+  for (const auto& [text, number, in_kind, in_hosts] : kinds) {
+    std::vector<std::string> hosts(in_hosts.begin(), in_hosts.end());
+    std::ranges::sort(hosts, render::before_naturally);
+    hosts.resize(std::min(hosts.size(), most_hosts));
+    result.push_back({{"ranks", base::ranges_text(in_kind)},
+                      {"count", in_kind.size()},
+                      {"hosts", hosts},
+                      {"more_hosts", in_hosts.size() - hosts.size()},
+                      {"text", text},
+                      {"number", number}});
   }
   return result;
 }

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -22,23 +22,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 using results::PointData;
 
-/// Cells are rounded to multiples of 1 / cell_digits. This is enough, since they are shown as
-/// colours.
+/// Cells, which are shown as colours, are rounded to multiples of 1 / cell_digits.
 constexpr double cell_digits = 1e4;
 
 /// Returns all ranks of the point, sorted by host and then by MPI rank.
 std::vector<int> by_host(std::span<const results::RankFacts> facts, const PointData& point) {
-  std::vector<std::pair<std::string, int>> ranks;
-  for (int rank = 0; rank < point.ranks; ++rank) {
-    ranks.emplace_back(host_of(facts, point, rank), rank);
-  }
-  std::ranges::stable_sort(ranks, {}, [&](const auto& at) { return world_rank(point, at.second); });
-  std::ranges::stable_sort(ranks, [](const auto& a, const auto& b) {
-    return render::before_naturally(a.first, b.first);
-  });
-  std::vector<int> order;
-  for (const auto& at : ranks) order.push_back(at.second);
-  return order;
+  std::vector<int> ranks(static_cast<std::size_t>(point.ranks));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::ranges::stable_sort(ranks, {}, [&](int rank) { return world_rank(point, rank); });
+  std::ranges::stable_sort(ranks, render::before_naturally,
+                           [&](int rank) { return host_of(facts, point, rank); });
+  return ranks;
 }
 
 std::vector<std::size_t> measured_steps(const PointData& point) {
@@ -67,8 +61,7 @@ std::vector<double> median_of_rank(const PointData& point, const std::vector<std
 /// One value for each rank of the point, usually seconds; NaN if it is not known.
 using OfRank = std::vector<double>;
 
-/// Returns the values of all ranks: value_of(i) for the i-th traced rank of the breakdown, and NaN
-/// for the others.
+/// Returns value_of(i) for the i-th traced rank of the breakdown, and NaN for other ranks.
 template <class ValueOf>
 OfRank traced(const PointReport& point, const ValueOf& value_of) {
   OfRank values(static_cast<std::size_t>(point.data->ranks),
@@ -89,17 +82,17 @@ OfRank caused_waits(const PointReport& point) {
   });
 }
 
-/// Reduces `order` to at most `most` ranks: the first rank, up to a quarter of `most` with the
-/// longest step, as many with the longest computation, as many for which others waited longest, and
-/// other ranks that are spread evenly.
+/// Reduces `order` to `most` ranks: the first rank, up to a quarter each with the longest step,
+/// with the longest computation and for which others waited longest, and others that are spread
+/// evenly.
 void sample(const PointReport& point, const OfRank& steps, std::size_t most,
             std::vector<int>& order) {
   if (order.size() <= most) return;
   std::set<int> shown{order.front()};
   const auto add_largest = [&](const OfRank& values) {
     const auto value = [&](int rank) { return values[static_cast<std::size_t>(rank)]; };
-    std::vector<int> known;
-    std::ranges::copy_if(order, std::back_inserter(known), [&](int at) { return value(at) > 0; });
+    std::vector<int> known = order;
+    std::erase_if(known, [&](int rank) { return !(value(rank) > 0); });
     std::ranges::stable_sort(known, std::ranges::greater{}, value);
     known.resize(std::min(known.size(), most / 4));
     shown.insert(known.begin(), known.end());
@@ -107,9 +100,8 @@ void sample(const PointReport& point, const OfRank& steps, std::size_t most,
   if (!steps.empty()) add_largest(steps);
   add_largest(traced(point, [&](std::size_t i) { return point.breakdown.of_rank[i].compute; }));
   add_largest(caused_waits(point));
-  std::vector<int> others;
-  std::ranges::copy_if(order, std::back_inserter(others),
-                       [&](int rank) { return !shown.contains(rank); });
+  std::vector<int> others = order;
+  std::erase_if(others, [&](int rank) { return shown.contains(rank); });
   const std::size_t free = most - shown.size();
   for (std::size_t i = 0; i < free; ++i) shown.insert(others[i * others.size() / free]);
   std::erase_if(order, [&](int rank) { return !shown.contains(rank); });
@@ -136,8 +128,7 @@ Json cells(const PointData& point, const std::vector<int>& ranks,
   for (const std::vector<double>& of_row : furthest) {
     Json line = Json::array();
     for (const double off : of_row) {
-      // A large deviation may be hundreds of times the median, so it is rounded to significant
-      // digits instead.
+      // A deviation of hundreds of times the median is rounded to significant digits instead.
       line.push_back(drawn(std::abs(off) < 1 ? std::round(off * cell_digits) / cell_digits : off));
     }
     time.push_back(std::move(line));
@@ -145,8 +136,7 @@ Json cells(const PointData& point, const std::vector<int>& ranks,
   return {{"first", first}, {"every", every}, {"steps", steps.size()}, {"time", time}};
 }
 
-/// Adds to `map` the list `name` with the values of `ranks`, and the median of the known values of
-/// all ranks.
+/// Adds to `map` the `values` of `ranks` as the list `name`, and the median over all ranks.
 void add_column(const char* name, const OfRank& values, const std::vector<int>& ranks, Json& map) {
   Json column = Json::array();
   for (const int rank : ranks) {

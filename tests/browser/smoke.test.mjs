@@ -7,8 +7,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertSaved, drawAll, onPage } from "./pages.mjs";
 
-test("a chart is saved as SVG and PNG", onPage("run", async ({ page, said }) => {
-  await drawAll(page);
-  await assertSaved(page, "efficiency", "side_0_0.h5");
-  assert.deepEqual(said, []);
-}));
+for (const [name, id] of [["run", "efficiency"], ["index", "over-time-0"]]) {
+  test(`a chart of ${name} is saved as SVG and PNG`, onPage(name, async ({ page, said }) => {
+    await drawAll(page);
+    await assertSaved(page, id, "side_0_0.h5");
+    assert.deepEqual(said, []);
+  }));
+}

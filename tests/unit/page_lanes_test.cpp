@@ -92,8 +92,6 @@ TEST(Lanes, DivideEachStepAsTheBreakdownDoes) {
     for (std::size_t rank = 0; rank < of_rank.size(); ++rank) {
       const breakdown::Breakdown& of = of_rank[rank];
       EXPECT_NEAR(total(timeline, "step", rank), of.step, 1e-15);
-      EXPECT_NEAR(total(timeline, "compute", rank), of.compute, 1e-15);
-      EXPECT_NEAR(total(timeline, "copies", rank), of.copies, 1e-15);
       EXPECT_NEAR(total(timeline, "exposed", rank), of.transfer + of.wait + of.bubble, 1e-15);
       EXPECT_NEAR(total(timeline, "gap", rank), of.gap + of.other, 1e-15);
       transfer += of.transfer / static_cast<double>(of_rank.size());

@@ -14,8 +14,8 @@ const esbuild = createRequire(path.resolve(packages, "package.json"))("esbuild")
 
 const inPackages = (name) => path.resolve(packages, "node_modules", name);
 
-// Returns the licence notices of other projects whose code the page contains. For ECharts, a notice
-// with a link to the full licence is added here, since the bundler drops the comments of ECharts.
+// Returns the licence notices of other projects whose code the page contains; the bundler drops the
+// comments of ECharts, so a link to its licence is added.
 async function notices() {
   const text = (name) => readFile(inPackages(name), "utf8");
   const parts = [

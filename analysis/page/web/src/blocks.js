@@ -9,13 +9,11 @@ import { missing, rankCount } from "./format.js";
 import { table } from "./table.js";
 
 /** A block of a section is an element, or an object with one of these keys:
- * - note: a sentence in small type
- * - saying: a sentence in usual type
+ * - note or saying: a sentence in small or usual type
  * - mark: a warning
  * - list: sentences, of which `most` are shown
  * - table: see table.js
- * - charts: descriptions of charts (see chart.js) or elements, side by side
- * - chart: one chart alone
+ * - charts: descriptions of charts (see chart.js) or elements, side by side; chart: one alone
  * - facts: lines of [name, value]
  * - fold: a text that opens the blocks in `blocks`
  * A block is left out if it is null, if it has nothing to show (such as a table without items), or
@@ -58,9 +56,8 @@ function select(label, names, chosen, onChange) {
   return el("label", { class: "select" }, el("span", {}, label), list);
 }
 
-/** Makes a select list of several contents, of which one is shown; null if there are none. If
- * `label` is "curve", the list is part of the page's filter: it shows the filter's curve and
- * changes it. show(index) returns the blocks of one content. */
+/** Makes a select list of contents, of which one is shown; null without any. The list "curve"
+ * follows and changes the page's filter. show(index) returns the blocks of one content. */
 export function oneOf(label, names, show) {
   if (names.length === 0) return null;
   const place = el("div", {});
@@ -86,15 +83,14 @@ export const eachCurve = (curves, make) => [curves.length > mostBeside
   ? oneOf("curve", curves.map((curve) => curve.short), (i) => [{ charts: [make(curves[i], i)] }]) : { charts: curves.map(make) }];
 
 /** Returns the number of mesh axes that have an extent above 1 at a point. */
-const axes = (point) => Object.values(point.full?.mesh ?? {}).filter((extent) => extent > 1).length;
+const axes = ({ mesh }) => Object.values(mesh ?? {}).filter((extent) => extent > 1).length;
 
 /** Returns {group, point} for the point with the most ranks and, among equals, the most mesh axes
  * (see axes()). If some points are traced, only these are considered. */
 function firstChoice(groups) {
   const all = groups.flatMap((group) => group.points.map((point) => ({ group, point })));
   const traced = all.filter(({ point }) => point.details.timeline);
-  const isMore = (a, b) => a.ranks > b.ranks || (a.ranks === b.ranks && axes(a) > axes(b));
-  return (traced.length > 0 ? traced : all).reduce((best, at) => (isMore(at.point, best.point) ? at : best));
+  return (traced.length > 0 ? traced : all).sort(({ point: a }, { point: b }) => b.ranks - a.ranks || axes(b) - axes(a))[0];
 }
 
 /** Returns the curve and the point that the page's filter names, by default firstChoice(). */
@@ -102,15 +98,13 @@ function chosenPoint(groups) {
   const first = firstChoice(groups);
   const group = groups.find(({ title }) => title === filter.get("curve")) ?? first.group;
   const point = group.points.find(({ ranks }) => String(ranks) === filter.get("ranks"));
-  // If no point of this curve has the chosen rank count, firstChoice() is shown if it is on this
-  // curve, and otherwise the largest point of this curve.
+  // Without such a point on this curve, firstChoice() is shown, or else the largest point.
   return { group, point: point ?? (group === first.group ? first.point : group.points.at(-1)) };
 }
 
-/** Makes the content of one point that has details (series for charts), with two select lists for
- * the curve and the rank count; null if no point has anything to show. has(details) is true for
- * points that have something to show. show(point, group) returns the blocks of one point, where
- * `group` is {title, points} of its curve. */
+/** Makes the content of one point that has details, with select lists for curve and rank count, or
+ * null if has(details) is true for none. show(point, group) returns the blocks of a point; `group`
+ * is {title, points} of its curve. */
 export function pointContent(curves, has, show) {
   const groups = curves.map((curve) => ({ title: curve.short, points: curve.points.filter((point) => point.details) }))
     .filter(({ points }) => points.length > 0);

@@ -33,9 +33,7 @@ use([
 ]);
 
 /** A chart's description has these keys:
- * - id: unique on the page, such as "efficiency"
- * - title
- * - note: a sentence below the title
+ * - id, unique on the page; title; and note, a sentence below the title
  * - option(colours, state, isNarrow): returns an ECharts option. In it, `format` of an axis writes
  *   the axis's values, `tip(item)` returns the text of a tooltip, and `zoom: true` lets a reader
  *   zoom along the x axis. Series that the legend switches on and off have names. `state` has the
@@ -59,14 +57,12 @@ const resized = new ResizeObserver((entries) => {
   for (const { target } of entries) charts[target.dataset.chart]?.resize();
 });
 
-/** Returns the text with each "{name|", which would begin a style of ECharts's rich text, made
- * harmless by an invisible character after the brace. */
+/** Puts an invisible character in each "{name|", which would begin a style of rich text. */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
 /** Replaces the characters that XML does not allow even escaped, such as control characters. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
 /** Returns the bytes of a picture's data URL. */
 const bytesOf = (url) => Uint8Array.from(atob(url.split(",")[1]), (c) => c.charCodeAt(0));
-const zoomByWheel = { type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" };
 
 /** Adds to an axis the settings that all axes share. The name of an x axis is below its middle. */
 const axisOf = ({ format, ...own }, colours, isX) => ({
@@ -84,7 +80,7 @@ function complete({ tip, zoom, ...option }, colours, narrow) {
   return {
     animation: false, color: colours.series,
     textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
-    ...(zoom ? { dataZoom: [zoomByWheel] } : {}),
+    ...(zoom ? { dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }] } : {}),
     ...option,
     // Each series is drawn in one pass: a picture might be saved before further passes.
     series: option.series.map((own) => ({ progressive: 0, ...own })),
@@ -114,8 +110,7 @@ function linesOf(names, width) {
   return lines;
 }
 
-/** Maps keys of the keyboard to functions that move the zoom window. The window is given by its
- * middle and its width in percent of the axis. */
+/** Maps keys to functions that move the zoom window, given by middle and width in percent. */
 const moves = {
   "+": (middle, width) => [middle, width / 2],
   "=": (middle, width) => [middle, width / 2],
@@ -127,7 +122,6 @@ const moves = {
 
 // The states of switches by chart id, for a chart that replaces one with the same id.
 const states = {};
-const pictureWidth = 1000; // pixels
 const paperWidth = 760; // about the width of a printed page in pixels
 
 class Chart {
@@ -141,16 +135,15 @@ class Chart {
     }
     this.hidden = new Set();
     this.instance = null;
-    this.paper = null;
     this.canvas = el("div", {
       class: "canvas", "data-chart": id, tabindex: 0, role: "img", "aria-label": title, on: { keydown: (event) => this.onKey(event) },
     });
     this.legend = el("div", { class: "legend", role: "group", "aria-label": "series" });
     this.showAll = button("show all", () => this.zoomTo(50, 100), { hidden: true });
-    this.buttons = switches.flatMap((of) => of.choices.map((choice) => this.switchButton(of.name, choice)));
-    const groups = switches.filter(({ choices }) => choices.length > 0).map(({ name, label }) =>
-      el("div", { class: "switch", role: "group", "aria-label": label }, el("span", {}, label),
-        this.buttons.filter((at) => at.name === name).map((at) => at.element)));
+    // Maps the name of each switch to its buttons, by choice.
+    this.buttons = new Map(switches.map(({ name, choices }) => [name, new Map(choices.map((at) => [at, this.switchButton(name, at)]))]));
+    const groups = switches.map(({ name, label }) =>
+      el("div", { class: "switch", role: "group", "aria-label": label }, el("span", {}, label), [...this.buttons.get(name).values()]));
     const numbers = el("details", { class: "numbers" }, el("summary", {}, "table"));
     // The table is filled only when it is opened, since it is long with many ranks.
     numbers.addEventListener("toggle", () => numbers.append(table({ caption: title, ...spec.table })), { once: true });
@@ -169,15 +162,15 @@ class Chart {
 
   switchButton(name, choice) {
     const press = () => (name === "ranks" ? filter.set({ ranks: choice }) : this.choose(name, choice));
-    return { name, choice, element: button(choice, press, { class: null, "aria-pressed": String(choice === this.state[name]) }) };
+    return button(choice, press, { class: null, "aria-pressed": String(choice === this.state[name]) });
   }
 
   /** Sets the switch `name` to `choice`; does nothing if the switch does not have this choice. */
   choose(name, choice) {
-    const own = this.buttons.filter((at) => at.name === name);
-    if (choice === this.state[name] || !own.some((at) => at.choice === choice)) return;
+    const own = this.buttons.get(name);
+    if (choice === this.state[name] || !own?.has(choice)) return;
     this.state[name] = choice;
-    for (const at of own) at.element.setAttribute("aria-pressed", String(at.choice === choice));
+    for (const [at, element] of own) element.setAttribute("aria-pressed", String(at === choice));
     this.refresh();
   }
 
@@ -263,7 +256,7 @@ class Chart {
 
   /** Draws the chart as a picture to be saved, with its title and the source of its numbers. */
   picture(renderer) {
-    const width = pictureWidth;
+    const width = 1000; // pixels
     const names = this.names();
     const [above, below] = [34 + 22 * linesOf(names, width - 40), 24];
     const height = Math.max(420, this.height()) + above + below;
@@ -298,17 +291,11 @@ class Chart {
     const instance = init(el("div"), null, { renderer: "svg", width: paperWidth, height });
     instance.setOption(this.option(paperWidth));
     instance.getZr().flush();
-    const svg = instance.getDom().querySelector("svg");
+    const svg = instance.getDom().querySelector("svg").cloneNode(true);
     svg.setAttribute("viewBox", `0 0 ${paperWidth} ${height}`);
     for (const name of ["width", "height", "style"]) svg.removeAttribute(name);
-    this.paper = { instance, place: el("div", { class: "paper", "aria-hidden": "true" }, svg) };
-    this.canvas.after(this.paper.place);
-  }
-
-  leavePaper() {
-    this.paper?.instance.dispose();
-    this.paper?.place.remove();
-    this.paper = null;
+    this.canvas.after(el("div", { class: "paper", "aria-hidden": "true" }, svg));
+    instance.dispose();
   }
 }
 
@@ -319,9 +306,8 @@ export function chart(spec) {
   return made.element;
 }
 
-/** Removes the charts in `place`, then calls `fill`, which puts other charts there. The switches of
- * a new chart take over their state from the old chart with the same id. The old charts must be
- * removed first, since charts are registered by id. */
+/** Removes the charts in `place`, since charts are registered by id, and calls `fill`, which puts
+ * others there. These take over the states of switches from old charts with their id. */
 export function keepStates(place, fill) {
   const drawn = [];
   for (const { id } of place.querySelectorAll("figure.chart")) {
@@ -337,6 +323,7 @@ export function keepStates(place, fill) {
 }
 
 const forAll = (call) => Object.values(charts).forEach(call);
+const leavePaper = () => document.querySelectorAll(".paper").forEach((drawing) => drawing.remove());
 
 /** Draws all charts, also those far from the visible part of the page: for printing and scripts. */
 export const drawAll = () => forAll((made) => {
@@ -353,9 +340,10 @@ onThemeChange(() => forAll((made) => made.refresh()));
 window.addEventListener("beforeprint", () => {
   setPrinting(true);
   drawAll();
-  forAll((made) => { made.leavePaper(); made.toPaper(); });
+  leavePaper();
+  forAll((made) => made.toPaper());
 });
 window.addEventListener("afterprint", () => {
-  forAll((made) => made.leavePaper());
+  leavePaper();
   setPrinting(false);
 });

@@ -5,8 +5,7 @@
 // In the page's address, the filter follows the section's name:
 // page.html#timeline?curve=dp&ranks=4.
 
-// The names of the colours in style.css that charts use: lists of colours, and single colours.
-const lists = ["series", "ramp", "diverging"];
+// The names of the colours in style.css that charts use.
 const single = ["background", "text", "faint", "line", "good", "bad", "warn", "ideal"];
 /** The parts of a step, in the order in which they are drawn. */
 export const partNames = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
@@ -24,7 +23,7 @@ export function theme() {
   const style = getComputedStyle(document.documentElement);
   const valueOf = (name) => style.getPropertyValue(`--${name}`).trim();
   const named = (names, of = valueOf) => Object.fromEntries(names.map((name) => [name, of(name)]));
-  return { name: nameNow(), ...named(single), ...named(lists, (name) => valueOf(name).split(" ")), parts: named(partNames) };
+  return { name: nameNow(), ...named(single), ...named(["series", "ramp", "diverging"], (name) => valueOf(name).split(" ")), parts: named(partNames) };
 }
 
 export const onThemeChange = (listener) => onTheme.push(listener);

@@ -13,25 +13,20 @@ import { counted, dotted, joined, known, listed, memory as memoryText, ranksText
  *   not known
  * - full: the point of the JSON report (breakdown, waterfall, pop, ...). For several launches, it
  *   is that of the typical launch, with losses relative to the joined curve's baseline.
- * - launches: the number of launches
- * - launch: the typical launch's number, from 1, if there are several launches
+ * - launches: their number; and launch: the typical one's number, from 1, if there are several
  * - details: series for charts, or null */
 
 /** A curve, as curves() below returns it, has these keys:
- * - title
- * - short: the title for legends, without the parts that all titles share
+ * - title; and short, for legends, without the parts that all titles share
  * - baseline: the rank count of the point with which the others are compared, or null
  * - baselineName: the baseline as text, "1 rank", or null
  * - perNode: true if the baseline is one node, so that scaling is counted in nodes
- * - points: the points whose status is ok
- * - skipped: the other points, which failed or were skipped */
+ * - points, whose status is ok; and skipped: the others, which failed or were skipped */
 
 export const data = JSON.parse(document.getElementById("data").textContent);
 /** Returns the object's own property, not an inherited one such as "constructor"; or undefined. */
 export const ownOf = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined);
 
-/** Compares names so that node2 is before node10. */
-export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
 /** Returns the distinct values in their order, without null, undefined and "". */
 export const distinctOf = (values) => [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
 
@@ -178,16 +173,13 @@ export const largest = (points) => largestBy(points, ({ ranks }) => ranks);
 /** True if the times of a point represent the machine: it has no label that says otherwise, and its
  * results were right or not checked. Other comments call such a point sound. */
 export const isSound = (point) => !isUnsound(point) && point.full.verified !== false;
-/** Returns the point by which a curve is judged: the largest sound one (isSound()), or the largest
- * if none is sound; undefined without points. */
+/** Returns the largest sound point (isSound()), or else the largest, by which a curve is judged. */
 export const headlineOf = (points) => largest(points.filter(isSound)) ?? largest(points);
 
-/** Returns the kinds of ranks of a run: the ranks of one kind have equal facts, except those that
- * differ from rank to rank (such as the UUID of a GPU). */
+/** Returns the kinds of ranks of a run, with equal facts but for those of single ranks (UUIDs). */
 export const kindsOf = ({ system }) => system.kinds;
 
-/** Returns the size of the machine as text: "8 nodes x 8 GPUs", with a multiplication sign, or "10
- * ranks on 3 nodes" if the number of ranks per node is not whole. */
+/** Returns the size of the machine: "8 nodes x 8 GPUs", or "10 ranks on 3 nodes" if uneven. */
 function shape(run) {
   const perNode = run.ranks / run.nodes;
   const isShared = run.points.some((point) => point.labels.includes("shared-gpu"));
@@ -204,14 +196,12 @@ function models(run) {
   return all.length > 2 ? `${all.length} kinds` : all.join(" and ");
 }
 
-function nodeText(kind) {
-  const { cores, memory_total: memory } = kind.number;
-  return joined([kind.text.cpu_model, cores ? counted(cores, "core") : "", memory ? memoryText(memory) : ""]);
-}
+const nodeText = ({ text: { cpu_model: cpu }, number: { cores, memory_total: memory } }) =>
+  joined([cpu, cores && counted(cores, "core"), memory && memoryText(memory)]);
 
 /** Returns the names of the hosts: "a, b, c and 5 more". */
 export function hostsText(kinds, most = 3) {
-  const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts)).sort(naturally);
+  const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts)).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
   const more = hosts.length - most + kinds.reduce((sum, kind) => sum + kind.more_hosts, 0);
   return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");
 }
@@ -252,7 +242,7 @@ export function periodText(first, last) {
 export function sourceText() {
   const { report, compare, prediction } = data;
   if (prediction) return dotted(prediction.machine, `predicted from ${prediction.source}`);
-  const launches = compare ? compare.sides.flatMap((side) => side.launches) : report.runs ?? report.index;
+  const launches = compare ? compare.sides.flatMap((side) => side.launches) : data.kind === "index" ? report.index : report.runs;
   const machines = compare ? compare.sides.flatMap((side) => side.machines)
     : launches.map((run) => run.machine ?? machineOf(run).title);
   const dates = launches.map((at) => at.created).sort();

@@ -33,7 +33,16 @@ export const button = (text, click, attributes = {}) =>
 /** Makes a button that copies the text content(), and then shows "copied" for 1.5 s. */
 export function copyButton(text, content) {
   const made = button(text, async () => {
-    await copyText(content());
+    const copied = content();
+    try {
+      await navigator.clipboard.writeText(copied);
+    } catch { // The page may not use the clipboard, for example if it was opened from disk.
+      const area = el("textarea", { style: "position:fixed;opacity:0", "aria-hidden": "true" }, copied);
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
     made.textContent = "copied";
     setTimeout(() => { made.textContent = text; }, 1500);
   });
@@ -48,20 +57,6 @@ export function download(name, type, content) {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-/** Copies text to the clipboard. If the browser does not let the page use the clipboard API, as for
- * a page opened from disk, it copies from a temporary text field. */
-async function copyText(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const area = el("textarea", { style: "position:fixed;opacity:0", "aria-hidden": "true" }, text);
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
-  }
 }
 
 /** Makes a fact: its name, the text `title` in large type, and details in small type. */
@@ -89,8 +84,7 @@ const warningItem = ({ grave, text, target }) => el("li", { class: grave ? "bad"
   el("span", { class: "sign", "aria-hidden": "true" }, grave ? "\u2716" : "\u25b2"),
   target ? el("a", { href: `#${target}` }, text) : el("span", {}, text));
 
-/** Makes the panel of warnings {grave, text, target}. The first `most` are shown, and the others
- * are folded away. Without warnings it shows the text `none`. */
+/** Makes the panel of warnings {grave, text, target}: `most`, others folded, or the text `none`. */
 export function warningsPanel(all, most, none) {
   if (all.length === 0) return panel("Warnings", null, "", el("p", { class: "good" }, none));
   const list = (some) => el("ul", { class: "plain lines" }, some.map(warningItem));
@@ -108,11 +102,10 @@ export function card({ title, full = null, ranks, value, beside = null, lines = 
     el("p", { class: "badges" }, badges.map(({ text, kind }) => el("span", { class: `badge ${kind}` }, text))));
 }
 
-const few = 4; // limit on cards that are as large as the screen allows
-
 /** Makes a grid of cards; those after the first `most` are folded under "5 more" and `rest`. */
 export function cardGrid(cards, most, rest) {
-  const grid = el("div", { class: cards.length <= few ? "cards few" : "cards" }, cards.slice(0, most));
+  // Up to four cards are as large as the screen allows.
+  const grid = el("div", { class: cards.length <= 4 ? "cards few" : "cards" }, cards.slice(0, most));
   const more = cards.slice(most);
   return [grid, more.length === 0 ? null : folded(`${more.length} more ${rest}`, el("div", { class: "cards" }, more))];
 }

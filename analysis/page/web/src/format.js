@@ -19,8 +19,7 @@ function digits(value) {
   return size >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-/** Returns the first entry of `factors` ([factor, unit], largest first) whose factor the value
- * reaches when rounded; undefined if it reaches none. */
+/** Returns the first entry [factor, unit] whose factor the value reaches when rounded, if any. */
 const factorOf = (value, factors) => factors.find(([least]) => Math.abs(value) >= least * 0.9995);
 
 /** Formats a value with an SI prefix: 12.3e6, "B/s" -> "12.3 MB/s". A unit of several words stands

@@ -8,11 +8,9 @@ import { nextTheme, sectionInAddress } from "./choices.js";
 import { rankCount } from "./format.js";
 import { breakdownBlocks } from "./sections/breakdown.js";
 import { compareCurvesBlocks, differencesBlocks, unlikeBlocks, verdictBlocks } from "./sections/compare.js";
-import { curvesBlocks } from "./sections/curves.js";
-import { findingsBlocks } from "./sections/findings.js";
-import { indexBlocks, indexHeading, launchesBlocks, overTimeBlocks } from "./sections/launches.js";
+import { curvesBlocks, indexBlocks, indexHeading, launchesBlocks, overTimeBlocks } from "./sections/curves.js";
 import { popBlocks, waterfallBlocks } from "./sections/losses.js";
-import { overviewBlocks } from "./sections/overview.js";
+import { findingsBlocks, overviewBlocks } from "./sections/overview.js";
 import {
   bestBlocks, bestHeading, intervalBlocks, numbersBlocks, predictedCurves, predictedCurvesBlocks, predictedHeading,
   predictedLossBlocks, predictedStepBlocks, predictionBlocks,
@@ -23,14 +21,12 @@ import { collectivesBlocks, gemmBlocks, inferenceBlocks, memoryBlocks, overlapBl
 import { devicesBlocks, stepsBlocks } from "./sections/steps.js";
 import { timelineBlocks } from "./sections/timeline.js";
 
-/** The sections of each kind of page, in order; a section with nothing to show is left out. Their
- * keys:
+/** The sections of each kind of page, in order, without those that have nothing to show:
  * - blocks: makes the section's blocks from the result of `sources` for this kind of page
  * - title: the name in the list of sections
  * - heading: the section's heading, if the title is too short for that; a text, or a function like
  *   `blocks` that returns it
- * - quiet: true if the heading is hidden
- * - look: the CSS class of the content */
+ * - quiet: true if the heading is hidden; and look: the CSS class of the content */
 const sections = {
   report: [
     { id: "overview", title: "Overview", blocks: overviewBlocks, quiet: true },
@@ -94,12 +90,9 @@ function titleOfComparison({ sides, curves: compared }) {
   return `Isoscale: ${sides.map((side) => side.name).join(" vs ")}${what}`;
 }
 
-/** The data of each kind of page, with the page's title:
- * - report: runs of the JSON report, curves (data.js), and the points of micro-benchmarks as {run,
- *   point}
- * - compare: the JSON of compare --format json, and short names of its curves
- * - index: the JSON of an index
- * - predict: the JSON of predict --format json, and its curves (sections/predict.js) */
+/** The data of each kind of page, with the page's title: the JSON of --format json or its runs, and
+ * curves (data.js, sections/predict.js), short names of compared curves, or the points of
+ * micro-benchmarks as {run, point}. */
 const sources = {
   report: ({ report }) => ({ runs: report.runs, curves: curves(), micro: benches(), title: titleOf(report) }),
   compare: ({ compare }) =>
@@ -122,32 +115,27 @@ function made({ blocks, heading, look, ...section }, i, from) {
   }
 }
 
-const themeButton = () => button("colours: auto", ({ currentTarget: pressed }) => { pressed.textContent = `colours: ${nextTheme()}`; },
-  { title: "colours: as the system, light, dark" });
-
-function links(shown) {
-  const byId = new Map(shown.map(({ id, title }) => [id, el("a", { href: `#${id}` }, title)]));
-  const nav = el("nav", { "aria-label": "sections", tabindex: -1 }, [...byId.values()]);
-  // The link to the section that is just below the page's header is marked and kept in view.
+/** Makes the links to these sections; that to the section on the screen is marked and in view. */
+function links(shown, elements) {
+  const all = shown.map(({ id, title }) => el("a", { href: `#${id}` }, title));
+  const nav = el("nav", { "aria-label": "sections", tabindex: -1 }, all);
   const seen = new Set();
-  const mark = () => {
-    const current = shown.find(({ id }) => seen.has(id))?.id;
-    for (const [id, link] of byId) {
-      if (id !== current) link.removeAttribute("aria-current");
+  const observer = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) isIntersecting ? seen.add(target.id) : seen.delete(target.id);
+    const current = shown.findIndex(({ id }) => seen.has(id));
+    all.forEach((link, i) => {
+      if (i !== current) link.removeAttribute("aria-current");
       else if (!link.hasAttribute("aria-current")) {
         link.setAttribute("aria-current", "true");
         nav.scrollTo({ left: link.offsetLeft - nav.offsetLeft - nav.clientWidth / 2 + link.offsetWidth / 2 });
       }
-    }
-  };
-  const observer = new IntersectionObserver((entries) => {
-    for (const entry of entries) entry.isIntersecting ? seen.add(entry.target.id) : seen.delete(entry.target.id);
-    mark();
+    });
   }, { rootMargin: "-15% 0px -60% 0px" });
-  return { nav, watch: () => { for (const { id } of shown) observer.observe(document.getElementById(id)); } };
+  for (const element of elements) observer.observe(element);
+  return nav;
 }
 
-const notesOf = ({ notes = [] }) => (notes.length === 0 ? null : el("section", { id: "notes", "aria-label": "notes" },
+const notesOf = ({ notes }) => (notes.length === 0 ? null : el("section", { id: "notes", "aria-label": "notes" },
   el("h3", {}, "Left out of this page"), el("ul", {}, notes.map((text) => el("li", { class: "note" }, text)))));
 
 /** Shows the element that the page's address names, and opens it if it is folded. */
@@ -163,15 +151,16 @@ function follow() {
 function build() {
   const from = sources[data.kind](data);
   const shown = sections[data.kind].map((section, i) => made(section, i, from)).filter(Boolean);
-  const { nav, watch } = links(shown);
+  const elements = shown.map(({ id, title: name, heading = name, quiet, element }) =>
+    el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title`, class: quiet ? "unseen" : null }, heading), element));
+  const themeButton = button("colours: auto", () => { themeButton.textContent = `colours: ${nextTheme()}`; },
+    { title: "colours: as the system, light, dark" });
   document.title = from.title;
   document.getElementById("page").replaceChildren(
-    el("header", {}, el("h1", {}, el("a", { href: "#page", title: from.title }, "Isoscale")), nav, themeButton()),
-    ...shown.map(({ id, title: name, heading = name, quiet, element }) =>
-      el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title`, class: quiet ? "unseen" : null }, heading), element)),
+    el("header", {}, el("h1", {}, el("a", { href: "#page", title: from.title }, "Isoscale")), links(shown, elements), themeButton),
+    ...elements,
     el("footer", {}, notesOf(data), note(`Written by Isoscale ${data.isoscale_version}.`)),
   );
-  watch();
   // The browser looked for the element in the address before it existed, so this is done again.
   follow();
   window.addEventListener("hashchange", follow);

@@ -33,8 +33,7 @@ export const markLine = (data, own = {}) => ({ silent: true, precision: 12, symb
 export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };
 /** Makes the switch of the axis of values between "log" and "linear", the default first. */
 export const scales = (...choices) => ({ name: "y", label: "values", choices });
-/** Formats a share for an axis. It has tenths of a percent only if it is not a whole percent, so
- * that the labels of a small range differ. */
+/** Formats a share for an axis, with tenths of a percent where labels might else be equal. */
 export const axisPercent = (value) => percent(value, Math.abs(100 * value - Math.round(100 * value)) > 0.005 ? 1 : 0);
 /** Returns the title of a chart of the point metric `key`, and the formats of its values. */
 export function viewOf(key) {
@@ -47,8 +46,7 @@ export const timeTip = (what, { median, value = median, lower, upper }, sure = "
   `${what} ${seconds(value)}${lower && upper ? ` (${sure}: ${seconds(lower)} to ${seconds(upper)})` : ""}`;
 /** Returns a tooltip's line about a mesh: "mesh dp=4,tp=2"; "" for a single rank. */
 export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
-/** Returns a tooltip's lines about a point: its step time with the interval, its mesh, and its
- * labels. sure: the probability of the interval, "95%" if it is not given. */
+/** Returns a tooltip's lines about a point: step time with its `sure` interval, mesh, labels. */
 export const pointTip = ({ step_time: time, mesh, labels = [] }, sure) =>
   lined(known(time?.median ?? time?.value) && timeTip("step", time, sure), meshTip(mesh), joined(labels));
 
@@ -80,8 +78,7 @@ export function whiskers(name, colour, items, across = false) {
   };
 }
 
-/** Draws the intervals of a line as one area behind it, cut at the edges of the picture. An item is
- * [x, lower, upper]; items are in the order of x. */
+/** Draws intervals [x, lower, upper], in the order of x, as one area behind a line. */
 function band(name, colour, items) {
   return {
     type: "custom", name, data: items, encode: { x: 0, y: [1, 2] }, silent: true, clip: true, itemStyle: { color: colour }, z: 0,
@@ -151,8 +148,7 @@ export function linesChart({ lines, x, y, tip, scales: choices, switches = [], z
   };
 }
 
-/** Returns the upper end of an axis that is chosen for `values`, so that wide `intervals` ([lower,
- * upper]) do not compress the lines; undefined if all intervals fit. */
+/** Returns an upper end for `values` beyond which wide intervals are cut; undefined if all fit. */
 function endOf(values, intervals, isLog) {
   const most = 1.15 * Math.max(...values);
   const widest = Math.max(...intervals.map(([, upper]) => upper));
@@ -169,12 +165,10 @@ function beginOf(values, intervals) {
   return lowest < least / 2 && Number.isFinite(least) ? 2 ** Math.floor(Math.log2(least / 2)) : undefined;
 }
 
-const mostNamed = 12; // limit on rank counts that all get a label
-
 /** Makes the axis of rank counts; a logarithmic one labels each of them if they are few. */
 function ranksAxis(ranks, scale) {
   const isLog = scale === "log" && ranks.length > 1;
-  const named = isLog && ranks.length <= mostNamed;
+  const named = isLog && ranks.length <= 12;
   return {
     type: isLog ? "log" : "value", logBase: 2, name: "ranks", min: isLog ? ranks[0] : 0, max: ranks.at(-1), minorTick: { show: false },
     ...(named ? { axisLabel: { customValues: ranks }, axisTick: { customValues: ranks } } : {}),

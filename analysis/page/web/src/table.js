@@ -4,19 +4,17 @@
 // sort a table by any column and copy it as CSV.
 import { data, ownOf } from "./data.js";
 import { copyButton, button, el } from "./dom.js";
-import { formOf, missing } from "./format.js";
+import { formOf, joined, missing } from "./format.js";
 
 /** A column has these keys:
- * - title
- * - about: a sentence that explains it
+ * - title; and about, a sentence that explains it
  * - value(item): null if it is not known
  * - csv: the heading in the CSV, with the unit that all values have there
  * - text(value): the text of a cell
  * - number: true if the cells are right-aligned
  * - look: the CSS class of a cell that has a value, or a function of the value that returns it */
 
-/** Makes a column. Its values have this form and unit, see formOf(). Without `value`, the column
- * shows the item's property whose name is the column's title. */
+/** Makes a column of this form and unit (formOf()), by default of the property named like it. */
 export function column(title, value = null, { form, unit, ...own } = {}) {
   const { number = true, unit: copied, text, look } = formOf({ form, unit });
   return { title, csv: copied ? `${title} / ${copied}` : title, value: value ?? ((item) => item[title]), number, text, look, ...own };
@@ -61,16 +59,13 @@ function described(metrics, text) {
  * - "...=path" stands for the metrics that no text names and that the program marks as `shown`. */
 export function columns(of, ...parts) {
   const metrics = metricsOf(of);
-  const texts = parts.filter((part) => typeof part === "string").flatMap((text) => text.split(", "));
-  const named = new Set(texts.map((text) => /^[^:~=]+/.exec(text)[0]));
+  const all = parts.flatMap((part) => (typeof part === "string" ? part.split(", ") : part));
+  const named = new Set(all.filter((at) => typeof at === "string").map((word) => /^[^:~=]+/.exec(word)[0]));
   const others = (path) => Object.keys(metrics).filter((key) => metrics[key].shown && !named.has(key))
     .flatMap((key) => described(metrics, path ? `${key}=${path}.${key}` : key));
-  return parts.flatMap((part) => {
-    if (typeof part === "string") {
-      return part.split(", ").flatMap((text) => (text.startsWith("...") ? others(text.slice(4)) : described(metrics, text)));
-    }
-    if (Array.isArray(part) || part.title !== undefined) return part;
-    return Object.entries(part).map(([title, value]) => column(title, value));
+  return all.flatMap((at) => {
+    if (typeof at === "string") return at.startsWith("...") ? others(at.slice(4)) : described(metrics, at);
+    return at.title === undefined ? Object.entries(at).map(([title, value]) => column(title, value)) : at;
   });
 }
 
@@ -87,7 +82,6 @@ function csvCell(value) {
 
 /** Writes a heading for each column, and the rows, as CSV with unformatted values. */
 const csv = (shown, rows) => [shown.map((at) => at.csv ?? at.title), ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
-const longText = 28; // characters of a text that gets a wide column
 
 function compare(a, b) {
   if (a === null || b === null) return (a === null) - (b === null);
@@ -98,14 +92,12 @@ function compare(a, b) {
 function cell({ title, text = String, look, number }, value, stacks) {
   const shown = value === null ? missing : text(value);
   const own = value === null ? "none" : typeof look === "function" ? look(value) : look;
-  // A long text gets a wide column. The table is then scrolled, instead of wrapped at every word.
-  const long = !number && shown.length > longText ? "long" : null;
-  const classes = [number ? "number" : null, own, long].filter(Boolean).join(" ") || null;
-  return el("td", { class: classes, "data-title": stacks ? title : null }, shown);
+  // A text of over 28 characters gets a wide column; the table is then scrolled, not wrapped.
+  const classes = joined([number && "number", own, !number && shown.length > 28 && "long"], " ");
+  return el("td", { class: classes || null, "data-title": stacks ? title : null }, shown);
 }
 
-/** Makes a table with a row for each item. most: number of rows that are shown at first. stacks: in
- * a narrow window, a row becomes a block of lines with the columns' names. */
+/** Makes a table, at first of `most` rows; if it `stacks`, rows are blocks in a narrow window. */
 export function table({ columns: shown, items, caption = "", id, most = 200, stacks = false }) {
   const rows = items.map((item) => shown.map((at) => at.value(item) ?? null));
   let order = [...rows];

@@ -11,20 +11,17 @@ const { heading: hidden } = metricsOf("point").hidden_communication;
 const share = "share";
 
 /** A bar of the charts below, which comments call a Bar, has these keys:
- * - name
+ * - name; and note, a text below it
  * - parts: seconds by the name of a part
- * - hidden: seconds of hidden communication, or null
- * - whole: seconds of the whole bar
- * - note: a text below the name
+ * - hidden: seconds of hidden communication, or null; and whole: seconds of the whole bar
  * - tip: the last lines of its tooltip */
 
-// A part gets a number if it is at least this share of the longest bar, so that there is room.
-const leastLabelled = 0.065;
 // A part is drawn if it is at least this share of its bar; the table has smaller parts, too.
 const least = 0.0005;
 
 function seriesOf(bars, colours, { isShare, labelled, isNarrow, across }) {
-  const room = leastLabelled * (isNarrow && across ? 2.4 : 1);
+  // A part gets a number if it is at least this share of the longest bar, so that there is room.
+  const room = isNarrow && across ? 0.156 : 0.065;
   const scale = (bar) => (isShare ? bar.whole : 1);
   const value = (bar, of) => (known(of) && bar.whole > 0 ? of / scale(bar) : null);
   const used = partNames.filter((name) => bars.some((bar) => bar.parts?.[name] > least * bar.whole));
@@ -124,12 +121,11 @@ function stepsOf(curve, index, items) {
   });
 }
 
-const sum = (parts) => Object.entries(parts).reduce((total, [name, value]) => total + (name.startsWith("hidden_") ? 0 : value ?? 0), 0);
-
 /** Returns a bar for each "phase", mesh "axis" or "layer" (`by`) of a point's step. */
 const placesOf = (point, by) => Object.entries(point.full.breakdown_by?.[by] ?? {}).map(([place, parts]) => ({
   name: by === "layer" && /^\d+$/.test(place) ? `layer ${place}` : place.replaceAll("_", " "),
-  ranks: point.ranks, by, place, parts, hidden: parts.hidden_communication, whole: sum(parts), tip: pointTip(point),
+  ranks: point.ranks, by, place, parts, hidden: parts.hidden_communication, tip: pointTip(point),
+  whole: Object.entries(parts).reduce((sum, [name, value]) => sum + (name.startsWith("hidden_") ? 0 : value ?? 0), 0),
 }));
 
 /** Describes the chart of a curve's steps by phase, mesh axis or layer; null without such data. */

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the page of a comparison: the verdict first, then the differences between the sides point
-// by point, the causes of the differences, curves, and differences in setup. A side is one or more
-// launches that are compared with those of other sides.
+// Makes the page of a comparison of sides, which are one or more launches each: the verdict, the
+// differences point by point with their causes, curves, and differences in setup.
 import {
   axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, hollow, isNarrow, joined, known, labels,
   lined, listed, markLine, meshTip, metricsOf, missing, note, oneOf, overRanks, partOfCause, percent, periodText, pointTip,
@@ -12,9 +11,9 @@ import {
 const dashes = ["solid", "dashed", "dotted", "dashed"];
 const change = (ratio) => signedPercent(known(ratio) ? ratio - 1 : null);
 const points = (value) => (known(value) ? `${value > 0 ? "+" : ""}${value.toFixed(1)}` : missing);
-const gateClass = { failed: "bad", passed: "good" };
-
-const gateElement = (gate) => (gate ? el("p", { class: `verdict ${gateClass[gate.verdict] ?? "warn"}` }, gate.sentence)
+const gateLooks = { failed: "bad", passed: "good" };
+const gateElement = (gate) => (gate
+  ? el("p", { class: `verdict ${gateLooks[gate.verdict] ?? "warn"}` }, gate.sentence)
   : note("No gate was given: --gate 5% says whether a loss is a regression."));
 
 /** Lists the sides: machine, ranks, date, launches and version of each. */
@@ -85,11 +84,6 @@ const numbers = columns("point", "side, ranks, nodes, launches:count=launches.le
     columns("", `per ${name}:${form}=normalised.${name}.value`, { [`${name} is`]: (point) => limitOf(point, name) })),
   labels, { unlike: ({ marks }) => marks.join(", ") });
 
-/** Maps the metric of each chart of a curve to a function that returns the value of a point. */
-const figures = {
-  efficiency: (point) => point.efficiency, throughput: (point) => rateOf(point.throughput.value, point.step_time),
-};
-
 const isMarked = (point) => point.labels.length + point.marks.length > 0;
 
 /** Describes a chart with a line for each side of a curve; its table has all numbers. */
@@ -108,7 +102,7 @@ function curveChart(curve, compare, name) {
   const unit = name === "throughput" ? curve.sides[0]?.points[0]?.throughput.unit : "";
   return sidesChart(curve, compare, {
     id: `compare-${name}`,
-    ...viewOf(name), figure: figures[name],
+    ...viewOf(name), figure: (point) => (name === "efficiency" ? point.efficiency : rateOf(point.throughput.value, point.step_time)),
     title: joined([viewOf(name).title, unit]),
     note: joined(["whiskers: 95% over launches, with an arrow where they leave the chart",
       curve.sides.some((side) => side.points.some(isMarked)) && "hollow: labelled or unlike",
@@ -133,7 +127,7 @@ function normalisedChart(curve, compare) {
 
 export const compareCurvesBlocks = ({ compare, names }) => [oneOf("curve", names, (c) => {
   const curve = compare.curves[c];
-  return [{ charts: [...Object.keys(figures).map((name) => curveChart(curve, compare, name)), normalisedChart(curve, compare)] }];
+  return [{ charts: [...["efficiency", "throughput"].map((name) => curveChart(curve, compare, name)), normalisedChart(curve, compare)] }];
 })];
 
 export function differencesBlocks({ compare, names }) {
@@ -165,8 +159,6 @@ const verdicts = {
   "too noisy to tell": ["warn", "rect"], "one launch": ["ideal", "circle"],
 };
 
-const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
-
 /** Makes the axis of rows, one for each difference. A label has the rank count, the side if several
  * are compared with the first, and in the first row of a curve the curve's name. */
 function rowAxis(compare, names, differences) {
@@ -174,8 +166,9 @@ function rowAxis(compare, names, differences) {
   const most = isNarrow() ? 12 : 30;
   const rows = differences.map((at, i) => {
     const begins = names.length > 1 && differences[i - 1]?.curve_index !== at.curve_index;
+    const name = names[at.curve_index];
     const ranks = `${rankCount(at.ranks)}${several ? `, ${at.side}` : ""}${at.marks.length > 0 ? " *" : ""}`;
-    return `${begins ? `${shortened(names[at.curve_index], most)}:  ` : ""}${ranks}`;
+    return begins ? `${name.length > most ? `${name.slice(0, most - 1)}\u2026` : name}:  ${ranks}` : ranks;
   });
   return {
     type: "category", data: rows.map((_, row) => String(row)), inverse: true, splitLine: { show: false },
@@ -294,8 +287,7 @@ const ways = {
 const shownAs = (cause) => (cause === tracing ? "traced steps differ" : cause);
 const place = (cause) => (cause === tracing ? 2 : cause === "other causes" ? 1 : 0);
 
-/** Returns the colour of a cause: that of the part of the step to which it belongs, as in reports.
- * Causes of the same part differ in strength. */
+/** Returns the colour of a cause's part of the step; causes of one part differ in strength. */
 function causeColour(colours, causes, cause) {
   if (cause === "other causes") return colours.parts.gap;
   if (cause === tracing) return colours.parts.other;

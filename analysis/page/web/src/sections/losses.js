@@ -7,12 +7,9 @@ import {
   metricsOf, note, panel, partOfCause, percent, pointTip, rankCount, seconds, tracing,
 } from "../kit.js";
 
-// Causes that each take less than the share `least` of the step are shown as one bar. If they take
-// less than `leastSeen` together, they are not shown.
+// Causes below the share `least` of the step are one bar, unless it is below `leastSeen`.
 const least = 0.005;
 const leastSeen = 0.0005;
-// From this lost share of the step on, the axis begins at zero, else before the lost time.
-const wholeFrom = 0.2;
 const mostCounts = 10; // limit on the rank counts that the switch offers
 const hasWaterfall = (point) => point.full.waterfall?.measured > 0;
 
@@ -47,8 +44,7 @@ function labelOf(step, measured, isWide) {
   return `${sign}${percent(size / measured)}${isWide ? `  ${sign}${seconds(size)}` : ""}`;
 }
 
-/** Returns the settings of a bar's label; the bar is from `x0` to `x1`. The label is on the right
- * of the bar if there is room, else on the left if there is room, else on the bar. */
+/** Returns a label for a bar from `x0` to `x1`: right of it, left of it or on it, where room is. */
 function labelBeside(text, { x0, x1, area, colours, colour }) {
   const apart = 6;
   const width = 7.2 * text.length;
@@ -132,10 +128,9 @@ function someOf(points) {
   return Array.from({ length: mostCounts }, (_, i) => points[Math.floor((i * (points.length - 1)) / (mostCounts - 1))]);
 }
 
-/** Describes the waterfall chart of a curve, which shows one rank count at a time. whole:
- * "measured" or "predicted". means: a sentence that explains `whole`. sure: the probability of the
- * intervals in tooltips, "95%" if it is not given. beside: the points of all charts that are shown
- * together; the axes of these charts end at the same value if they show the whole step. */
+/** Describes the waterfall chart of a curve at one rank count. whole: "measured" or "predicted".
+ * means: a sentence that explains `whole`. sure: the probability of the intervals in tooltips.
+ * beside: the points of all charts that are shown together and whose axes end at one value. */
 export function waterfallChart({ id, name, points, whole, means, sure, beside = [] }) {
   const isMeasured = whole === "measured";
   const shown = isMeasured ? points : someOf(points);
@@ -151,7 +146,8 @@ export function waterfallChart({ id, name, points, whole, means, sure, beside = 
     title: `Ideal to ${whole}: ${name}`,
     note: joined([`${percent(lost)} of the step is lost on ${rankCount(last.ranks)}`, launchesText(points), ...labelled, ...missing], "; "),
     switches: [{ name: "ranks", label: "ranks", choices: counts, value: counts.at(-1) },
-      { name: "axis", label: "axis", choices: ["whole step", "lost time"], value: lost >= wholeFrom ? "whole step" : "lost time" }],
+      // The axis begins at zero if at least a fifth of the step is lost, else before the lost time.
+      { name: "axis", label: "axis", choices: ["whole step", "lost time"], value: lost >= 0.2 ? "whole step" : "lost time" }],
     table: { columns: numbers.slice(0, isMeasured ? undefined : -1), items: rowsOf(name, points, whole, means) },
     legend: false,
     height: (state) => 44 + 32 * at(shown, state)[0].length,
@@ -181,7 +177,6 @@ const tree = Object.entries(metricsOf("pop")).map(([key, { heading, sentence }])
 // POP's guidelines call values of at least 80% acceptable.
 const fair = 0.8;
 
-/** Makes a table cell for an efficiency, whose colour tells how good it is. */
 function cellOf(value) {
   const isFair = value >= fair;
   const strength = isFair ? (Math.min(value, 1) - fair) / (1 - fair) : Math.min(1, (fair - value) / 0.4);

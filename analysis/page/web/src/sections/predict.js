@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the page of a prediction (predict --format json): the predicted result first, then curves
-// over ranks, the sources of the intervals' widths and the measurement that would reduce them most,
-// the parts of steps, losses relative to the baseline, the best meshes and options that a search
-// found, and all numbers.
+// Makes the page of a prediction (predict --format json): the predicted result, curves over ranks,
+// the sources of the intervals' widths, steps, losses, the best meshes and options, all numbers.
 import {
   card, cardGrid, causeItem, column, columns, copyButton, distinct, dotted, efficiencyBar, el, ends, endsOf, fact, fixed,
   joined, known, largest, lined, located, lossesOf, memory, meshText, metricsOf, missing, note, oneOf, overRanks, ownOf, panel,
@@ -12,9 +10,8 @@ import {
 import { partColumns, partsChart } from "./breakdown.js";
 import { waterfallChart } from "./losses.js";
 
-/** Returns the curve of the machine as it is, followed by that of each what-if (a changed machine),
- * as {name, points, refused}. The names are unique. points: the points that could be predicted, as
- * in the JSON. refused: {ranks, nodes, refused} of the other points. */
+/** Returns the curve of the machine as it is, followed by those of the what-ifs (changed machines):
+ * {name, points, refused}. Names are unique; `refused` has the points that cannot be predicted. */
 export function predictedCurves(prediction) {
   const all = [prediction.curve, ...prediction.what_if];
   const names = distinct(all.map((curve) => curve.title));
@@ -27,7 +24,7 @@ export function predictedCurves(prediction) {
 const curvesWith = (prediction, passes = () => true) => predictedCurves(prediction)
   .map((curve) => ({ ...curve, points: curve.points.filter(passes) })).filter((curve) => curve.points.length > 0);
 
-const lastOf = (curve) => largest(curve.points);
+const lastOf = ({ points }) => largest(points);
 /** Returns a predicted value, with null bounds if its interval is empty, as at the baseline. */
 const sureOf = (at) => (at.lower < at.upper ? at : located(at.value, null));
 /** Converts a predicted point to the form of a measured point, which the waterfall chart takes. */
@@ -38,19 +35,15 @@ const numbers = columns("forecast", "curve, ranks, nodes", { mesh: ({ mesh }) =>
   "step_time~, throughput~, speedup, efficiency~, noise=uncertainty.noise, launch=uncertainty.launch, fit=uncertainty.fit",
   "simulated, delay, memory_per_rank, mfu, limit, notes");
 
-function predictedRow(curve, point, hasEfficiency) {
-  const notes = joined([point.extrapolated && "extrapolated", point.fits === false && "does not fit in memory"]);
-  return { curve: curve.name, notes, ...point, ...(hasEfficiency ? {} : { speedup: null, efficiency: null }) };
-}
-
 const measuredRow = ({ step_time: step, throughput, efficiency, ...point }) =>
   ({ ...point, curve: "measured", step_time: { value: step }, throughput: { value: throughput }, efficiency: { value: efficiency } });
 
-/** Returns a table with all numbers of measured points and of the curves' points. */
 function numbersOf(prediction) {
-  const items = predictedCurves(prediction).flatMap((curve) => [
-    ...curve.points.map((point) => predictedRow(curve, point, prediction.has_efficiency)),
-    ...curve.refused.map(({ ranks, nodes, refused }) => ({ curve: curve.name, ranks, nodes, notes: refused }))]);
+  const blank = prediction.has_efficiency ? {} : { speedup: null, efficiency: null };
+  const notesOf = ({ extrapolated, fits }) => joined([extrapolated && "extrapolated", fits === false && "does not fit in memory"]);
+  const items = predictedCurves(prediction).flatMap(({ name, points, refused }) => [
+    ...points.map((point) => ({ curve: name, notes: notesOf(point), ...point, ...blank })),
+    ...refused.map((point) => ({ curve: name, ranks: point.ranks, nodes: point.nodes, notes: point.refused }))]);
   return { columns: numbers, items: [...prediction.measured.map(measuredRow), ...items] };
 }
 
@@ -75,12 +68,12 @@ const optionsTable = (points) => ({
   caption: "What would be played", id: "predict-options", most: 60,
 });
 
-export function numbersBlocks({ prediction, curves: [{ points }] }) {
-  const caption = `Throughput in ${prediction.throughput_unit || "work/s"}; lower and upper: 90% interval; noise, launch, model: relative standard deviations; simulated and delay are without correction`;
-  return [
-    { table: { ...numbersOf(prediction), caption, id: "predict-numbers", most: 40 } },
-    points.length > 0 && { table: optionsTable(points) }];
-}
+export const numbersBlocks = ({ prediction, curves: [{ points }] }) => [
+  { table: {
+    ...numbersOf(prediction), id: "predict-numbers", most: 40,
+    caption: `Throughput in ${prediction.throughput_unit || "work/s"}; lower and upper: 90% interval; noise, launch, model: relative standard deviations; simulated and delay are without correction`,
+  } },
+  points.length > 0 && { table: optionsTable(points) }];
 
 const dashes = ["solid", "dashed", "dotted"];
 const sure = "90%"; // the probability with which the interval of a prediction contains the value
@@ -90,9 +83,8 @@ const tipOf = (point) =>
 
 function curveChart(key, curves, prediction) {
   const isShare = key === "efficiency";
-  const tipOfMeasured = (point) => pointTip({ ...point, step_time: { value: point.step_time } });
   const measured = prediction.measured.filter((point) => point[key] !== null)
-    .map((point) => ({ x: point.ranks, y: point[key], tip: tipOfMeasured(point) }));
+    .map((point) => ({ x: point.ranks, y: point[key], tip: pointTip({ ...point, step_time: { value: point.step_time } }) }));
   const baseline = prediction.baseline === null ? "" : ` against that on ${prediction.baseline}`;
   // A hollow symbol marks a prediction for far more ranks than were measured.
   const isHollow = (point) => point.extrapolated;
@@ -115,19 +107,17 @@ function curveChart(key, curves, prediction) {
   });
 }
 
-/** Returns the table that compares each what-if with the base, which is the machine as it is. It
- * has no rows if they share no rank count. */
+/** Returns the table of each what-if against the machine as it is, where both have a point. */
 function whatIfTable([base, ...changed], hasEfficiency) {
   const items = changed.flatMap((curve) => curve.points.map((then) => ({ if: curve.name, ranks: then.ranks, then, now: base.points.find((point) => point.ranks === then.ranks) })))
     .filter(({ now }) => now);
-  const titled = (title, made) => ({ ...made, title });
   const efficiencyThen = ({ then: { efficiency: at } }) => [at.value, ...(endsOf(sureOf(at)) ?? [])];
   const [efficiency, ...bounds] = ends("efficiency then", efficiencyThen, { form: "share" });
   return {
     columns: columns("forecast", "if, ranks, step_time=now.step_time",
-      titled("then", column("step time then", ({ then }) => then.step_time.value, { form: "seconds" })),
+      column("then", ({ then }) => then.step_time.value, { form: "seconds", csv: "step time then / s" }),
       column("faster by", ({ now, then }) => now.step_time.value / then.step_time.value - 1, { form: "share" }),
-      hasEfficiency ? columns("forecast", "efficiency=now.efficiency", titled("then", efficiency), bounds) : []),
+      hasEfficiency ? columns("forecast", "efficiency=now.efficiency", { ...efficiency, title: "then" }, bounds) : []),
     items,
     caption: hasEfficiency ? "What if: efficiency is against the baseline on the machine so changed" : "What if", id: "what-if", most: 40,
   };
@@ -137,14 +127,12 @@ export const predictedHeading = ({ prediction }) => (curvesWith(prediction).leng
 
 export function predictedCurvesBlocks({ prediction }) {
   const curves = curvesWith(prediction);
-  const make = (key) => curveChart(key, curves, prediction);
   return curves.length > 0 && [
-    prediction.has_efficiency && { chart: make("efficiency") },
-    { charts: [make("throughput"), make("step_time")] },
+    prediction.has_efficiency && { chart: curveChart("efficiency", curves, prediction) },
+    { charts: ["throughput", "step_time"].map((key) => curveChart(key, curves, prediction)) },
     { table: whatIfTable(curves, prediction.has_efficiency) }];
 }
 
-const mostSmall = 4;
 const partsOf = ({ breakdown }, whole) => ({ parts: breakdown, hidden: breakdown.hidden_communication, whole });
 const barOf = (curve, point, name = String(point.ranks)) =>
   ({ ...point, curve: curve.name, name, ...partsOf(point, point.step_time.value), tip: tipOf(point) });
@@ -177,7 +165,7 @@ export function predictedLossBlocks({ prediction }) {
   const beside = curves.flatMap((curve) => curve.points);
   const specs = curves.map(({ name, points }, i) =>
     waterfallChart({ id: `predict-waterfall-${i}`, name, points, whole: "predicted", means: "the middle of its interval", sure, beside }));
-  const isMany = specs.length > mostSmall + 1;
+  const isMany = specs.length > 5;
   return curves.length > 0 && [
     { note: "the ideal step is the baseline's, scaled by work and ranks; shares are of the predicted step" },
     { list: prediction.limits, most: prediction.limits.length },
@@ -188,8 +176,7 @@ export function predictedLossBlocks({ prediction }) {
 const bestColumns = columns("forecast", { ...column("place", null, { form: "count" }), title: "", csv: "place" }, { mesh: ({ mesh }) => meshText(mesh) },
   "step_time");
 
-/** Returns the table of the best candidates (mesh and options). It has columns for the microbatch
- * and for each option in which they differ. */
+/** Returns the table of the best candidates, with microbatch and the options that differ. */
 function candidates(best, unit) {
   const telling = optionKeys(best).filter((key) => key === "microbatch" || new Set(best.map((at) => ownOf(at.options, key))).size > 1);
   return {
@@ -257,8 +244,7 @@ function uncertaintyChart(curves) {
   };
 }
 
-/** Shows the measurement that would narrow the interval most: its description, the command for it,
- * and the width of the interval before and after it. */
+/** Shows the measurement that would narrow the interval most, and the width before and after it. */
 function nextContent({ what, command, width_now: now, width_then: then }) {
   const bar = (name, width) => el("div", { class: "cause" }, el("b", {}, percent(width)),
     el("div", {}, el("span", { class: "faint" }, name), thinBar("reached", Math.min(1, width / Math.max(now, then)))));
@@ -302,15 +288,14 @@ function cardOf(curve, prediction, scale) {
     const at = curve.refused.at(-1);
     return card({ ...named, ranks: at?.ranks, value: missing, look: "labelled", lines: [at?.refused ?? "nothing was predicted"] });
   }
-  const rate = endsOf(sureOf(point.throughput));
-  const between = (of, text) => (endsOf(of) ? ` (${endsOf(of).map(text).join(" to ")})` : "");
-  const [efficiency, time] = [point.efficiency, point.step_time].map(sureOf);
+  const between = (of, text) => (endsOf(of) ? ` (${endsOf(of).map((end) => text(end)).join(" to ")})` : "");
+  const [rate, efficiency, time] = [point.throughput, point.efficiency, point.step_time].map(sureOf);
   return card({
     ...named, ranks: point.ranks, value: si(point.throughput.value / point.ranks), badges: badgesOf(point),
     beside: [el("span", {}, `${prediction.throughput_unit}/rank`),
-      rate ? el("span", { class: "note", title: "90% interval" }, rate.map((end) => si(end / point.ranks)).join(" to ")) : null],
-    lines: [dotted(point.mfu !== null && `MFU ${percent(point.mfu)}`, `${seconds(time.value)} a step${between(time, (at) => seconds(at))}`),
-      prediction.has_efficiency && `efficiency ${percent(efficiency.value)}${between(efficiency, (at) => percent(at))}`],
+      endsOf(rate) && el("span", { class: "note", title: "90% interval" }, endsOf(rate).map((end) => si(end / point.ranks)).join(" to "))],
+    lines: [dotted(point.mfu !== null && `MFU ${percent(point.mfu)}`, `${seconds(time.value)} a step${between(time, seconds)}`),
+      prediction.has_efficiency && `efficiency ${percent(efficiency.value)}${between(efficiency, percent)}`],
     bar: prediction.has_efficiency ? efficiencyBar(efficiency.value, endsOf(efficiency), scale) : null,
   });
 }

@@ -6,7 +6,7 @@ import {
   column, columns, copyButton, counted, dateText, el, groupBy, hostsText, joined, kindsOf, missing, oneOf, ownOf, si,
   table,
 } from "../kit.js";
-import { partialText } from "./findings.js";
+import { partialText } from "./overview.js";
 
 const worstFirst = ["stop", "warning", "ok", "not checked"];
 const looks = { stop: "bad", warning: "warn", ok: "good", "not checked": "faint" };
@@ -14,7 +14,6 @@ const looks = { stop: "bad", warning: "warn", ok: "good", "not checked": "faint"
 const checkColumns = columns("",
   column("verdict", (check) => `${check.verdict}${check.allowed ? " (allowed)" : ""}`, { look: (value) => looks[value.replace(" (allowed)", "")] ?? null }),
   "check:nowrap=name, what was found:long=what, fix:long, cost", { where: ({ host, device }) => joined([host, device]) || null });
-const fewShown = 15; // limit on checks that are shown at first, unless they found something
 
 /** Returns the checks of all launches, worst results first, and equal ones as one. */
 function merged(runs) {
@@ -40,7 +39,7 @@ export function preflightBlocks({ runs }) {
   return checks.length > 0 && [
     counts(checks),
     { when: unchecked > 0, note: `${unchecked} of ${runs.length} launches hold no checks` },
-    table(judged, "Checks before the run", Math.max(fewShown, found)),
+    table(judged, "Checks before the run", Math.max(15, found)),
     { when: others.length > 0, fold: `${others.length} not checked`, blocks: [table(others, "Not checked, and why")] }];
 }
 

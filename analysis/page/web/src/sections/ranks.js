@@ -4,7 +4,7 @@
 // and bandwidth between pairs of ranks as a matrix, with slow pairs outlined. Rows of one host form
 // a block in all maps.
 import {
-  bandwidth, column, columns, el, groupBy, isNarrow, known, lined, median, oneOf, percent, pointContent, pointTip, seconds,
+  bandwidth, column, columns, el, groupBy, isNarrow, known, largestBy, lined, median, oneOf, percent, pointContent, pointTip, seconds,
   signedPercent, statusText,
 } from "../kit.js";
 
@@ -36,17 +36,16 @@ const heatCells = (name, items, { border = null, label = () => null } = {}) => (
   },
 });
 
-/** Returns the blocks of consecutive rows of one host: [{host, name, first, last}]. */
-function hostBlocks(hosts, hostOfRow) {
+/** Returns the blocks of consecutive rows of one host, by its name: [{name, first, last}]. */
+function hostBlocks(names) {
   const blocks = [];
-  hostOfRow.forEach((host, row) => {
-    if (blocks.at(-1)?.host === host) blocks.at(-1).last = row;
-    else blocks.push({ host, name: hosts[host], first: row, last: row });
+  names.forEach((name, row) => {
+    if (blocks.at(-1)?.name === name) blocks.at(-1).last = row;
+    else blocks.push({ name, first: row, last: row });
   });
   return blocks;
 }
 
-/** Makes an axis with one category for each row or column of a heat map. */
 const cellAxis = (data, own) => ({ type: "category", axisLine: { show: false }, data, ...own });
 
 /** Makes an axis with each host's name in the middle of the host's rows. */
@@ -58,8 +57,7 @@ function hostAxis(blocks, rows, own) {
   return cellAxis(rows, { axisLabel, ...own });
 }
 
-/** Draws a line before each row whose index is in `rows`, over the whole width. If `along` is "x",
- * the lines are before columns, over the whole height. */
+/** Draws lines before `rows` over the whole width, or before columns if `along` is "x". */
 export const linesBefore = (rows, name, style, along = "y", z = 5) => ({
   type: "custom", name: `\0${name}`, silent: true, z, data: rows.map((row) => [row, row]),
   encode: { x: along === "x" ? 0 : [], y: along === "y" ? 0 : [], tooltip: [] },
@@ -85,15 +83,13 @@ const scale = (colours, most, words, own = {}) => ({
   textStyle: { color: colours.faint }, inRange: { color: colours.diverging }, seriesIndex: 0, dimension: 2, ...own,
 });
 
-/** Returns the value that 99.5% of the absolute values do not exceed, but at least `least`. It is
- * used as the end of a colour scale, so that a single outlier does not stretch the scale. */
+/** Returns the end of a colour scale, beyond which 0.5% of the values lie: it ignores outliers. */
 function reach(values, least) {
   const sizes = values.filter(known).map(Math.abs).sort((a, b) => a - b);
   return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
 }
 
-/** Returns a function that is true for the indices of the rows that get a label: all rows if they
- * are high enough, else every second, fourth, ...; `height` is a row's, in pixels. */
+/** Returns a function that is true for rows with a label: each, or each nth if they are too low. */
 function everyNth(height) {
   const nth = 2 ** Math.max(0, Math.ceil(Math.log2(13 / height)));
   return (row) => row % nth === 0;
@@ -117,8 +113,7 @@ function deviations(map) {
   });
 }
 
-/** Returns a sentence about the rank with the longest computation (or step, if computation is not
- * known). Returns "" if this rank takes at most 2% of a step longer than the median rank. */
+/** Tells which rank computes longest, if that is over 2% of a step longer than the median rank. */
 function outstanding(map, shown) {
   const { title, value } = shown.find((at) => at.title === "compute") ?? shown[0];
   const row = value.reduce((best, of, at) => (of > (value[best] ?? 0) ? at : best), 0);
@@ -126,12 +121,9 @@ function outstanding(map, shown) {
   return `${rowTitle(map, row).replace("rank", "Rank")} ${title === "compute" ? "computes" : "takes"} ${percent(value[row])} of a step longer than the median rank.`;
 }
 
-const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
-
 /** Describes a heat map with a row for each rank. It takes a chart's description without `option`,
  * and these keys:
- * - values: [column][row]
- * - xAxis: settings of the axis of columns
+ * - values: [column][row]; and xAxis: settings of the axis of columns
  * - ends: words for the upper and the lower end of the scale
  * - places: decimal places of the values at these ends
  * - tip(column, row, value): returns a tooltip's text
@@ -140,15 +132,13 @@ const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
 function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () => ({}), numbers, note, ...spec }) {
   const items = values.flatMap((of, x) => of.flatMap((value, y) => (known(value) ? [[x, y, value]] : [])));
   const most = reach(items.map((item) => item[2]), 0.01);
-  const blocks = hostBlocks(map.hosts, map.host);
+  const blocks = hostBlocks(map.host.map((at) => map.hosts[at]));
   const rows = map.rank.map((_, row) => String(row));
-  const height = rowHeight(rows.length);
+  const height = rows.length <= 32 ? 18 : Math.max(3, 640 / rows.length);
   const shown = rows.length < point.ranks ? `${rows.length} of ${point.ranks} ranks: the first, the slowest, and some between; ` : "";
   return {
     ...spec,
-    note: shown + note,
-    legend: false,
-    height: Math.round(rows.length * height) + 110,
+    note: shown + note, legend: false, height: Math.round(rows.length * height) + 110,
     table: { columns: columns("", column("rank", (row) => map.world_rank[row], { form: "count" }), { host: (row) => map.hosts[map.host[row]] }, numbers), items: rows },
     option: (colours) => ({
       grid: { bottom: 46, top: 40 },
@@ -217,14 +207,12 @@ export const ranksBlocks = ({ curves }) => [pointContent(curves, many, (point) =
   return [{ saying: outstanding(map, shown) }, { charts: [mapChart(map, point, shown), cellsChart(map, point)] }];
 })];
 
-/** The quantities that are measured for a pair of ranks. `more` and `less` are words for values
- * that are larger and smaller than others. */
+/** The quantities of a pair of ranks; `more` and `less` are words for larger and smaller values. */
 const pairQuantities = {
   bandwidth: { key: "bandwidth", title: "bandwidth", text: bandwidth, more: "faster", less: "slower" },
   latency: { key: "latency", title: "one-way latency", text: seconds, more: "slower", less: "faster" },
   "both ways": { key: "bidirectional", title: "bandwidth of both directions at once", text: bandwidth, more: "faster", less: "slower" },
 };
-const quantityOf = (key) => Object.values(pairQuantities).find((at) => at.key === key) ?? { title: key, text: bandwidth };
 const isPair = (row) => row.op === "p2p" && row.src !== undefined;
 /** Replaces the point's ranks in pairs by MPI ranks, which the page shows. */
 const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_rank, dst: pair.dst_world_rank }));
@@ -232,11 +220,8 @@ const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_
 /** Returns the hostBlocks() of these MPI ranks; [] if the host of a rank is not known. */
 function hostsOfRanks(run, ranks) {
   const { places } = run.system;
-  const hostOf = new Map(places.rank.map((rank, i) => [rank, places.host[i]]));
-  const names = ranks.map((rank) => hostOf.get(rank));
-  if (names.includes(undefined)) return [];
-  const hosts = [...new Set(names)];
-  return hostBlocks(hosts, names.map((name) => hosts.indexOf(name)));
+  const names = ranks.map((rank) => places.host[places.rank.indexOf(rank)]);
+  return names.includes(undefined) ? [] : hostBlocks(names);
 }
 
 /** Returns a function for the deviation of a pair's value from the median of its link class. */
@@ -245,7 +230,6 @@ function againstClass(pairs, key) {
   return (pair) => (known(pair[key]) && middles.get(pair.class) ? pair[key] / middles.get(pair.class) - 1 : null);
 }
 
-/** Draws outlines around those cells of a matrix that belong to slow pairs. */
 const outlines = (cells, colours) => ({
   type: "custom", name: "\0slow", silent: true, z: 6, data: cells,
   renderItem: (_, api) => ({
@@ -321,7 +305,7 @@ function matrixBlock(run, point, slow) {
 const speedOf = (at) => (at.quantity === "latency" ? at.typical / at.value : at.value / at.typical);
 
 function slowText(at) {
-  const { title, text } = quantityOf(at.quantity);
+  const { title, text } = Object.values(pairQuantities).find(({ key }) => key === at.quantity);
   return `${at.from} to ${at.to}: ${title} ${text(at.value)}, ${percent(speedOf(at), 0)} of the speed that is usual (${text(at.typical)}${at.class ? `, ${at.class}` : ""})`;
 }
 
@@ -329,16 +313,14 @@ function slowText(at) {
 const slowPairs = (slow) => [...groupBy(slow, (at) => [at.src, at.dst].sort((x, y) => x - y).join(" ")).values()]
   .map((same) => same.reduce((worst, at) => (speedOf(at) < speedOf(worst) ? at : worst))).sort((x, y) => speedOf(x) - speedOf(y));
 
-/** Returns a sentence about the rank that occurs in more than half of the slow pairs. Returns null
- * if there is no such rank, or if there are fewer than four slow pairs. */
+/** Tells which rank is in more than half of the slow pairs; null if none is or pairs are few. */
 function commonEnd(pairs) {
-  const ends = [...groupBy(pairs.flatMap((at) => [at.from, at.to]), (end) => end)].map(([name, all]) => [name, all.length]);
-  const [name, times] = ends.reduce((best, at) => (at[1] > best[1] ? at : best), ["", 0]);
-  return pairs.length >= 4 && times > pairs.length / 2 ? `${times} of ${pairs.length} slow pairs have one end in common: ${name}` : null;
+  if (pairs.length < 4) return null;
+  const [name, { length }] = largestBy([...groupBy(pairs.flatMap((at) => [at.from, at.to]), (end) => end)], ([, same]) => same.length);
+  return length > pairs.length / 2 ? `${length} of ${pairs.length} slow pairs have one end in common: ${name}` : null;
 }
 
-/** Returns a text with the number of slow pairs in each quantity. It is shown since the matrix
- * outlines only the pairs that are slow in the quantity that it shows. */
+/** Counts slow pairs by quantity, since the matrix outlines only those in the one that it shows. */
 const slowCounts = (slow) => Object.entries(pairQuantities)
   .map(([name, { key }]) => ({ name, pairs: slowPairs(slow.filter((at) => at.quantity === key)).length }))
   .filter(({ pairs }) => pairs > 0).map(({ name, pairs }) => `${pairs} by ${name}`).join(", ");

@@ -1,19 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the rates that micro-benchmarks measured: bandwidth and time of collectives over size, with
-// the curves that the calibration fitted; GEMM rates over their work, below the measured ceiling
-// and the peak of the data sheet; memory bandwidth; how much communication is hidden behind
-// computation; the latency of inference against its throughput, over batch sizes and meshes; and
-// the latencies of replicas that serve requests at given rates.
+// Shows what micro-benchmarks measured: collectives over size, with the calibration's fits; GEMM
+// rates over their work, below ceiling and peak; memory bandwidth; how much communication is hidden
+// behind computation; inference over batch sizes and meshes; and the latencies of serving replicas.
 import {
-  bandwidth, bytes, colourOf, columns, distinct, el, flops, groupBy, isUnsound, joined, known, labels, largestBy, legendOf, lined,
+  bandwidth, bytes, colourOf, columns, distinct, distinctOf, el, flops, groupBy, isUnsound, joined, known, labels, largestBy, legendOf, lined,
   linesChart, markLine, meshText, oneOf, ownOf, percent, pointTip, rankCount, seconds, si, statusText, timeTip,
 } from "../kit.js";
 
 const others = new Set(["gemm", "memory", "p2p", "overlap", "infer", "serve"]);
 const isCollective = (row) => row.members !== undefined && !others.has(row.op);
-/** Returns the words that describe a line of a chart. The name of the line consists of the number
- * of ranks and of those other words that differ between the lines of a chart. */
+/** Returns words for a line; its name has its ranks and those in which lines of a chart differ. */
 const wordsOf = ({ run, point, row }, runs) => ({
   members: known(row.members) ? `${row.members} ranks` : `${point.ranks} ranks`,
   of: row.members !== point.ranks ? `of ${point.ranks}` : null,
@@ -56,14 +53,12 @@ function fitOf(line, op) {
 // Earlier lines are wider and later ones are dashed, so that lines that coincide stay visible.
 const dashes = ["solid", [9, 4], [9, 3, 2, 3]];
 
-/** Describes a line of measured rows. Rows with wrong elements are marked. */
 function measured(line, i, lines, value, colours) {
-  const isHollow = isUnsound(line.point);
   const wider = Math.min(2, lines - 1 - i);
   return {
     name: line.name, symbolSize: 6 + 3 * wider, stroke: { type: dashes[i % dashes.length], width: 1.5 + wider },
     items: line.rows.filter((row) => row.bytes > 0 && value(row) > 0).map((row) => ({
-      x: row.bytes, y: value(row), isHollow, row, point: line.point,
+      x: row.bytes, y: value(row), isHollow: isUnsound(line.point), row, point: line.point,
       ...(row.wrong > 0 ? { itemStyle: { color: colours.bad }, symbol: "pin", symbolSize: 16 } : {}),
     })),
   };
@@ -139,12 +134,11 @@ function blocksOf(micro, op) {
 }
 
 export function collectivesBlocks({ micro }) {
-  const ops = [...new Set(micro.flatMap(({ point }) => point.rows.filter(isCollective).map((row) => row.op)))];
+  const ops = distinctOf(rowsOf(micro, isCollective).map(({ op }) => op));
   return [oneOf("operation", ops, (index) => blocksOf(micro, ops[index]))];
 }
 
 const shapeOf = (row) => `${row.m} x ${row.n} x ${row.k}${row.batch > 1 ? `, batch ${row.batch}` : ""}`;
-const isSquare = (row) => row.m === row.n && row.n === row.k;
 const isGemm = (row) => row.op === "gemm" && row.flop > 0;
 const peak = "datasheet peak";
 
@@ -157,8 +151,7 @@ function gemmLines(micro, dtype) {
     })));
 }
 
-/** Returns the limits of these lines as [[name, FLOP/s], ...]: the highest measured rate for each
- * state of the caches, and the data sheet's peak. */
+/** Returns [[name, FLOP/s], ...]: measured ceilings by state of caches, and the datasheet peak. */
 function limitsOf(lines, dtype) {
   const found = new Map();
   for (const { run, cache, rows } of lines) {
@@ -202,7 +195,7 @@ function rateChart(lines, dtype) {
     lines: (colours) => lines.map(({ name, rows, point }, i) => ({
       name,
       // The points are joined by a line only if all their shapes are square.
-      type: rows.every(isSquare) ? "line" : "scatter",
+      type: rows.every(({ m, n, k }) => m === n && n === k) ? "line" : "scatter",
       items: rows.filter((row) => row.flops > 0).map((row) =>
         ({ x: row.flop, y: row.flops, isHollow: isUnsound(point), row, point })),
       ...(i === 0 && bounds.length > 0 ? { markLine: limits(colours) } : {}),
@@ -221,8 +214,7 @@ function kindNames(rows) {
   return (row, ...more) => joined([row.kind, ...more, known(row.numa) && isSplit && `NUMA node ${row.numa}`]);
 }
 
-/** Describes a bar chart of the memory bandwidth of one rank alone and of all ranks together, at
- * the largest size of each kind of access. */
+/** Describes the bandwidth of one rank and of all together at the largest size of each access. */
 function memoryBars(rows, table) {
   const kindOf = kindNames(rows);
   const measured = rows.filter((row) => known(row.bandwidth));
@@ -281,8 +273,7 @@ function ofOverlap(rows) {
     { table: { columns: overlapNumbers, items: rows, caption: "overlap of multiplications and collectives", most: 40 } }];
 }
 
-/** Returns a function that makes the blocks for points that have rows of `op`. The reader chooses
- * the point; show(rows) returns its blocks. */
+/** Makes a section with a choice of points that have rows of `op`; show(rows) has its blocks. */
 const ofPoints = (op, show) => ({ micro }) => {
   const all = micro.map(({ point }) => ({ point, rows: point.rows.filter((row) => row.op === op) })).filter(({ rows }) => rows.length > 0);
   const names = all.map(({ point }) => `${rankCount(point.ranks)}, point ${point.index}`);

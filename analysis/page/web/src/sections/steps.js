@@ -26,7 +26,6 @@ function medianMarks({ median, lower, upper }, colours) {
   };
 }
 
-/** Describes the chart of a point's step times. */
 function seriesChart(point) {
   const { first, time, kind, every } = point.details.steps;
   // The step time shown is that of the launch whose steps are shown.
@@ -59,14 +58,12 @@ function seriesChart(point) {
   });
 }
 
-// With fewer measured steps, no distribution is shown.
-const fewest = 6;
+// With fewer than six measured steps, no distribution is shown.
 const hasDistribution = ({ details: { steps } }) =>
-  Boolean(steps?.quantiles) && steps.kind.filter((kind) => kind === measured).length >= fewest;
-const nameOfShare = { 0: "min", 100: "max" };
+  Boolean(steps?.quantiles) && steps.kind.filter((kind) => kind === measured).length >= 6;
 const quantileNumbers = columns("point", "ranks",
   [0, 5, 25, 50, 75, 95, 99, 100].map((share) =>
-    column(nameOfShare[share] ?? `${share}%`, ({ details }) => details.steps.quantiles[share], { form: "seconds" })),
+    column({ 0: "min", 100: "max" }[share] ?? `${share}%`, ({ details }) => details.steps.quantiles[share], { form: "seconds" })),
   column("99% / median", ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50], { form: "ratio" }));
 
 /** Describes the distributions at all rank counts of a curve, to see whether tails grow. */
@@ -97,7 +94,6 @@ export const stepsBlocks = ({ curves }) => [pointContent(curves, ({ steps }) => 
   return [{ charts: [seriesChart(point), distributionChart(point, group)] }];
 })];
 
-/** The titles of quantities. Other quantities have their names as titles. */
 const titles = {
   sm_clock: "SM clock", clock: "CPU clock", power: "Power", temperature: "Temperature", utilisation: "Utilisation",
   memory_clock: "Memory clock", clock_min: "Lowest CPU clock",

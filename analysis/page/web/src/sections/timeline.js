@@ -1,11 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Draws the timeline of one traced step: a lane for each rank, with a row for each of its streams,
-// and a box for each operation. `layout` in the functions below has these keys:
-// - rows: [{lane, stream, computes, ...}], where `computes` is true if the row has other operations
-//   than communication
-// - first: the index of each lane's first row
-// - rowOf: a Map from "lane stream" to the index of the row
+// and a box for each operation.
 import { columns, isNarrow, joined, lined, missing, percent, pointContent, pointTip, rankCount, seconds } from "../kit.js";
 import { linesBefore } from "./ranks.js";
 
@@ -14,7 +10,6 @@ const communication = new Set([
   "communication", // several ops in one box
 ]);
 const copies = new Set(["copy", "cast", "advise", "copies"]);
-const isCommunication = (op) => communication.has(op);
 const isDark = (colours) => colours.name === "dark";
 
 /** Returns the colour of a microbatch: from blue over violet, red and yellow to green. */
@@ -35,18 +30,16 @@ function phaseColour(colours, phase) {
 
 /** Returns the colour of an operation `by` "kind", "phase" or "microbatch". */
 function spanColour(colours, { phase, microbatch, microbatches, op, by }) {
-  if (by === "kind") return colours.parts[isCommunication(op) ? "transfer" : copies.has(op) ? "copies" : "compute"];
-  const hasHue = by === "microbatch" && microbatch >= 0 && (phase === "forward" || phase === "backward");
+  if (by === "kind") return colours.parts[communication.has(op) ? "transfer" : copies.has(op) ? "copies" : "compute"];
+  const hasHue = by === "microbatch" && microbatch !== null && (phase === "forward" || phase === "backward");
   return hasHue ? hue(colours, phase, microbatch, microbatches) : phaseColour(colours, phase);
 }
 
-/** Returns the colour of text on a box of this phase. */
 const textColour = (colours, phase) => ((phase === "backward") !== isDark(colours) ? "#1c2330" : "#ffffff");
 const patterns = new Map();
 const size = 6; // pixels after which a pattern repeats
 
-/** Makes a pattern of diagonal lines with the colour `line`. Below them is the colour `ground`,
- * drawn with the opacity `strength` over the colour `background`. */
+/** Makes diagonal lines in the colour `line` over `ground` of the opacity `strength`. */
 function striped({ ground, strength, line, lineWidth, background }) {
   const key = [ground, line, background].join(" ");
   if (!patterns.has(key)) {
@@ -70,11 +63,10 @@ function striped({ ground, strength, line, lineWidth, background }) {
   return patterns.get(key);
 }
 
-/** Returns the fill of a box. Communication is hatched if the box is wide enough; a box with
- * several classes of operations ("mixed") is striped. */
+/** Returns the fill of a box: hatched for communication if it is wide, striped for "mixed". */
 function fillOf(op, colour, background, isWide) {
   if (op === "mixed") return striped({ ground: colour, strength: 1, line: background, lineWidth: 1, background });
-  if (!isCommunication(op) || !isWide) return colour;
+  if (!communication.has(op) || !isWide) return colour;
   return striped({ ground: colour, strength: 0.35, line: colour, lineWidth: 1.6, background });
 }
 
@@ -83,8 +75,8 @@ const idleNames = ["exposed communication", "gap"];
 const idleParts = ["transfer", "gap"];
 const tint = (colours, kind) => ({ fill: colours.parts[idleParts[kind]], opacity: isDark(colours) ? 0.28 : 0.2 });
 
-/** Makes boxes from items [first row, begin, end, last row, ...]. draw(shape, api) draws the visible
- * part of a box; `height` is that of a box in one row, as a share of the row. */
+/** Makes boxes from items [first row, begin, end, last row, ...]. draw(shape, api) draws what is
+ * visible of a box; `height` is that of a box in one row, as a share of the row. */
 const boxes = (name, data, { height, draw, ...own }) => ({
   type: "custom", name, data, encode: { x: [1, 2], y: [0, 3], tooltip: [] }, clip: true, ...own,
   renderItem({ coordSys: area }, api) {
@@ -97,30 +89,26 @@ const boxes = (name, data, { height, draw, ...own }) => ({
   },
 });
 
-/** Draws the operations of a phase as boxes. */
-function spanSeries({ spans, phases, ops }, layout, phase, colours, by) {
-  const microbatches = Math.max(0, ...spans.microbatch) + 1;
-  const data = spans.phase.flatMap((at, i) => {
-    const row = layout.rowOf.get(`${spans.lane[i]} ${spans.stream[i]}`);
-    return at === phase ? [[row, spans.start[i], spans.start[i] + spans.length[i], row, i]] : [];
+function spanSeries(items, { rows }, phase, colours, by) {
+  const microbatches = Math.max(0, ...items.map(({ microbatch }) => microbatch)) + 1;
+  const data = items.flatMap((at, i) => {
+    const row = rows.findIndex(({ lane, index }) => lane === at.of && index === at.index);
+    return at.phase === phase ? [[row, at["start / ns"], at["start / ns"] + at["length / ns"], row, i]] : [];
   });
-  const name = phases[phase];
   const draw = (shape, api) => {
-    const i = api.value(4);
-    const op = ops[spans.op[i]];
-    const microbatch = spans.microbatch[i];
-    const colour = spanColour(colours, { phase: name, microbatch, microbatches, op, by });
-    const hasNumber = microbatch >= 0 && !isCommunication(op) && shape.width > 7 + 6 * String(microbatch).length && shape.height > 11;
+    const { operation: op, microbatch } = items[api.value(4)];
+    const colour = spanColour(colours, { phase, microbatch, microbatches, op, by });
+    const hasNumber = microbatch !== null && !communication.has(op) && shape.width > 7 + 6 * String(microbatch).length && shape.height > 11;
     return {
       type: "rect", shape,
       style: { fill: fillOf(op, colour, colours.background, shape.width > 2), stroke: colours.background, lineWidth: shape.width > 4 ? 0.7 : 0 },
       emphasis: { style: { stroke: colours.text, lineWidth: 1.5 } },
       ...(hasNumber ? {
-        textContent: { style: { text: String(microbatch), fill: textColour(colours, name), fontSize: 11 } }, textConfig: { position: "inside" },
+        textContent: { style: { text: String(microbatch), fill: textColour(colours, phase), fontSize: 11 } }, textConfig: { position: "inside" },
       } : {}),
     };
   };
-  return boxes(name.replaceAll("_", " "), data, { height: 0.8, z: 3, itemStyle: { color: phaseColour(colours, name) }, draw });
+  return boxes(phase.replaceAll("_", " "), data, { height: 0.8, z: 3, itemStyle: { color: phaseColour(colours, phase) }, draw });
 }
 
 /** Draws the times in which no stream of a lane computes or copies, behind the lane's boxes. */
@@ -135,11 +123,10 @@ function idleSeries({ idle }, layout, kind, colours) {
   });
 }
 
-/** Draws idle times in front of the boxes in rows that compute, since a box that stands for several
- * operations would hide the idle times between these. */
-function idleWithin({ idle }, layout, colours) {
-  const data = idle.lane.flatMap((lane, i) => layout.rows.flatMap((row, at) =>
-    (row.lane === lane && row.computes ? [[at, idle.start[i], idle.start[i] + idle.length[i], at, idle.kind[i]]] : [])));
+/** Draws idle times in front of boxes that stand for several operations and would hide them. */
+function idleWithin({ idle, lanes }, { rows }, colours) {
+  const data = idle.lane.flatMap((lane, i) => rows.flatMap((row, at) =>
+    (row.lane === lanes[lane] && row.computes ? [[at, idle.start[i], idle.start[i] + idle.length[i], at, idle.kind[i]]] : [])));
   const rect = (shape, style) => ({ type: "rect", shape, style });
   const draw = (shape, api) =>
     ({ type: "group", children: [rect(shape, { fill: colours.background }), rect(shape, tint(colours, api.value(4)))] });
@@ -148,22 +135,16 @@ function idleWithin({ idle }, layout, colours) {
 
 const nano = (value) => seconds(value * 1e-9);
 
-/** Makes the rows of the timeline: one for each stream of a lane that has operations. */
-function rowsOf({ lanes, spans, ops }) {
-  const used = lanes.map(() => new Set());
-  const computes = new Set();
-  spans.lane.forEach((lane, i) => {
-    used[lane].add(spans.stream[i]);
-    if (!isCommunication(ops[spans.op[i]])) computes.add(`${lane} ${spans.stream[i]}`);
+/** Makes a row for each used stream of a lane; `first` has the index of each lane's first row, and
+ * `computes` is true for a row with other operations than communication. */
+function rowsOf({ lanes }, items) {
+  const rows = lanes.flatMap((lane) => {
+    const spans = items.filter(({ of }) => of === lane);
+    const used = spans.length > 0 ? [...new Set(spans.map(({ index }) => index))].sort((a, b) => a - b) : [0];
+    const computes = (stream) => spans.some(({ index, operation }) => index === stream && !communication.has(operation));
+    return used.map((index) => ({ lane, index, computes: computes(index), own: used.length > 1 ? lane.streams[index] : "" }));
   });
-  const rows = [];
-  const first = lanes.map((lane, l) => {
-    const streams = used[l].size > 0 ? [...used[l]].sort((a, b) => a - b) : [0];
-    const own = (stream) => (streams.length > 1 ? (lane.streams?.[stream] ?? `stream ${stream}`) : "");
-    return rows.push(...streams.map((stream) =>
-      ({ lane: l, stream, computes: computes.has(`${l} ${stream}`), title: lane.label, own: own(stream) }))) - streams.length;
-  });
-  return { rows, first, rowOf: new Map(rows.map((row, i) => [`${row.lane} ${row.stream}`, i])) };
+  return { rows, first: lanes.map((lane) => rows.findIndex((row) => row.lane === lane)) };
 }
 
 function laneTitle(lane) {
@@ -174,9 +155,9 @@ function laneTitle(lane) {
 
 const place = (value) => (value >= 0 ? value : null);
 
-/** Returns the operations of a timeline as items, for the table and for tooltips. */
+/** Returns the operations of a timeline as items; `index` is that of the stream in its lane. */
 const spansOf = ({ spans, lanes, ops, phases }) => spans.lane.map((l, i) => ({
-  lane: lanes[l].label, of: lanes[l], rank: lanes[l].world_rank, stream: lanes[l].streams?.[spans.stream[i]] ?? spans.stream[i],
+  lane: lanes[l].label, of: lanes[l], rank: lanes[l].world_rank, stream: lanes[l].streams[spans.stream[i]], index: spans.stream[i],
   operation: ops[spans.op[i]], phase: phases[spans.phase[i]], microbatch: place(spans.microbatch[i]), layer: place(spans.layer[i]),
   "start / ns": spans.start[i], "length / ns": spans.length[i],
 }));
@@ -190,8 +171,7 @@ function spanText(at) {
 }
 
 function noteOf(timeline) {
-  // The time of the step is that of its slowest rank. The chart covers the time from the first
-  // start to the last end of any rank, which may be longer.
+  // The chart covers the time from the first start to the last end of any rank.
   const [time, width] = [timeline.step_time, timeline.length].map(seconds);
   const mixed = timeline.ops.includes("mixed") ? "; full with stripes: communication drawn together with other work" : "";
   return `${joined([
@@ -204,15 +184,13 @@ function noteOf(timeline) {
 
 /** Makes the axis of lanes; if rows are too many to label, only each lane's first row is. */
 function laneAxis({ rows, first }, isCrowded) {
-  const nameOf = ({ title, own }, isFirst) => {
-    if (!own) return title;
-    if (isNarrow() || isCrowded) return isFirst ? title : "";
-    return isFirst ? `${title}  ${own}` : own;
+  const nameOf = ({ lane: { label }, own }, isFirst) => {
+    if (!own) return label;
+    if (isNarrow() || isCrowded) return isFirst ? label : "";
+    return isFirst ? `${label}  ${own}` : own;
   };
   return {
-    type: "category",
-    data: rows.map((_, i) => String(i)),
-    inverse: true,
+    type: "category", data: rows.map((_, i) => String(i)), inverse: true,
     axisLabel: {
       interval: (i) => !isCrowded || first.includes(i), width: isNarrow() ? 70 : 190, overflow: "truncate",
       formatter: (_, i) => nameOf(rows[i], first.includes(i)),
@@ -232,14 +210,12 @@ function zoomOf(colours) {
 }
 
 function stepChart(timeline, point) {
-  const layout = rowsOf(timeline);
-  const rowHeight = layout.rows.length <= 12 ? 30 : Math.max(9, 520 / layout.rows.length);
-  const hasMicrobatches = timeline.spans.microbatch.some((at) => at >= 0);
   const items = spansOf(timeline);
+  const layout = rowsOf(timeline, items);
+  const rowHeight = layout.rows.length <= 12 ? 30 : Math.max(9, 520 / layout.rows.length);
   return {
-    id: "timeline-step", title: `One step on ${rankCount(point.ranks)}`,
-    note: noteOf(timeline),
-    switches: [{ name: "colour", label: "colour by", choices: hasMicrobatches ? ["microbatch", "phase", "kind"] : ["phase", "kind"] }],
+    id: "timeline-step", title: `One step on ${rankCount(point.ranks)}`, note: noteOf(timeline),
+    switches: [{ name: "colour", label: "colour by", choices: [...(items.some(({ microbatch }) => microbatch !== null) ? ["microbatch"] : []), "phase", "kind"] }],
     height: Math.round(layout.rows.length * rowHeight) + 110,
     table: { columns: columns("", "lane, rank:count, stream, operation, phase, microbatch:count, layer:count, start / ns:count, length / ns:count"), items },
     option: (colours, state) => ({
@@ -250,9 +226,9 @@ function stepChart(timeline, point) {
       tip: ({ seriesName, value: [, start, end, , at] }) =>
         lined(idleNames.includes(seriesName) ? `${seriesName}\n${during(timeline.lanes[at], start, end - start)}` : spanText(items[at]), pointTip(point)),
       series: [
-        ...[0, 1].filter((kind) => timeline.idle?.kind.includes(kind)).map((kind) => idleSeries(timeline, layout, kind, colours)),
-        ...timeline.phases.map((_, phase) => spanSeries(timeline, layout, phase, colours, state.colour)).filter(({ data }) => data.length > 0),
-        ...(timeline.merged > 0 && timeline.idle ? [idleWithin(timeline, layout, colours)] : []),
+        ...[0, 1].filter((kind) => timeline.idle.kind.includes(kind)).map((kind) => idleSeries(timeline, layout, kind, colours)),
+        ...timeline.phases.map((phase) => spanSeries(items, layout, phase, colours, state.colour)).filter(({ data }) => data.length > 0),
+        ...(timeline.merged > 0 ? [idleWithin(timeline, layout, colours)] : []),
         linesBefore(layout.first.slice(1), "lanes", { stroke: colours.line }, "y", 2),
       ],
     }),
@@ -261,8 +237,7 @@ function stepChart(timeline, point) {
 
 /** Tells how much of the lanes' time is idle; operations that are not drawn count, too. */
 function idleText({ totals, breakdown }) {
-  // The shares are relative to the sum of the ranks' own steps. This is less than the time drawn if
-  // ranks begin later or end earlier than others.
+  // Shares are of the sum of the ranks' own steps, not of the time that is drawn.
   const [whole, exposed, gap] = [totals.step, totals.exposed, totals.gap].map((values) => values.reduce((all, value) => all + value, 0));
   const share = (value, of) => (of > 0 ? percent(value / of) : missing);
   const waits = breakdown?.wait_known && breakdown.bubble_known;
