@@ -43,8 +43,7 @@ using Device = std::pair<int, std::string>;
 /// Maps each quantity (its place by place_of(), and its name) to its series, one for each device.
 using ByQuantity = std::map<std::pair<std::size_t, std::string>, std::vector<const DeviceSeries*>>;
 
-/// Returns the series that a chart shows: those of levels and of the reasons for lowered clocks.
-/// The time that samples took is no state of a device.
+/// Returns the series of a device's levels and reasons for lowered clocks, which charts show.
 ByQuantity drawable(const results::PointData& point) {
   ByQuantity result;
   for (const DeviceSeries* const series : devices::usable_series(point).series) {
@@ -76,8 +75,7 @@ std::map<Device, double> oddities(const ByQuantity& all) {
   return result;
 }
 
-/// A number of consecutive samples of a series: their mean time, one value that stands for them
-/// (their mean, or all bits that were set), and the lowest and the highest sample.
+/// Consecutive samples: their mean time, mean or all bits that were set, lowest and highest.
 struct Bucket {
   double time = 0, value = 0, low = 0, high = 0;
 };

@@ -97,11 +97,10 @@ std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
   add(data.ranks - 1, most);
   const breakdown::BreakdownResult& breakdown = point.breakdown;
   add(largest(breakdown, [&](std::size_t i) { return breakdown.of_rank[i].compute; }), most);
-  add(largest(breakdown,
-              [&](std::size_t i) {
-                return breakdown.caused.of_rank.at(static_cast<std::size_t>(breakdown.ranks[i]));
-              }),
-      most);
+  const auto caused = [&](std::size_t i) {
+    return breakdown.caused.of_rank.at(static_cast<std::size_t>(breakdown.ranks[i]));
+  };
+  add(largest(breakdown, caused), most);
   // The ranks of the remaining lanes are spread evenly over the ranks of the point.
   const int others = static_cast<int>(most);
   for (int i = 0; i < others; ++i) add(i * data.ranks / others, most);

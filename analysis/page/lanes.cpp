@@ -71,8 +71,7 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
   return set;
 }
 
-/// True if a rank represents its pipeline stage: its other mesh coordinates are 0. False if there
-/// is no pipeline.
+/// True if a rank represents a stage of a pipeline: its other mesh coordinates are 0.
 bool represents_stage(const mesh::Shape& shape, int rank) {
   return shape.pp > 1 && mesh::rank_at(shape, {.pp = mesh::coordinates(shape, rank).pp}) == rank;
 }
@@ -83,8 +82,7 @@ std::size_t count_spans(const std::vector<Lane>& lanes) {
   return count;
 }
 
-/// Reduces the items of a lane: divides the step into about `stretches` equal parts, and keeps, for
-/// each stream and part, the longest item that begins there.
+/// Keeps, for each stream, the longest item that begins in each of about `stretches` equal parts.
 template <class Item>
 void sample(std::vector<Item>& items, const Interval& step, std::size_t stretches) {
   const auto length = [](const Item& item) { return item.end - item.start; };
@@ -207,8 +205,7 @@ Json totals_json(const LaneSet& set) {
   return totals;
 }
 
-/// Returns the means of the breakdown over the ranks of the lanes and over all analysed traced
-/// steps (see breakdown::step_counts()); null if none of these ranks has a breakdown.
+/// Returns the means over the ranks of lanes and analysed traced steps; null without a breakdown.
 Json breakdown_json(const LaneSet& set, const breakdown::BreakdownResult& of) {
   breakdown::Breakdown sum;
   int count = 0;

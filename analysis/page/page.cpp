@@ -63,8 +63,7 @@ void thin_curves(Json& prediction, PageNotes& notes) {
   for (Json& curve : what_if) thin(curve["points"], most);
 }
 
-/// Describes the metrics that the page shows, by table and key. `output` is in_page or in_compare;
-/// described() marks the metrics of points that belong to this output as `shown`.
+/// Describes the metrics by table and key; those of points for this `output` are `shown`.
 Json metrics_json(unsigned output) {
   Json parts = Json::object();
   for (const render::Category& part : render::categories()) {
@@ -100,9 +99,8 @@ Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}
           {"notes", notes}};
 }
 
-/// Returns the details of points in at most `most` bytes. If there are too many points to give each
-/// `fewest` bytes, only the points with the most ranks have details. Each point gets an equal share
-/// of the bytes; what a point does not use goes to points with more ranks.
+/// Returns the details of points in at most `most` bytes: of those with the most ranks, if that is
+/// less than `fewest` bytes each. Points get equal shares of what those with fewer ranks leave.
 Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most, PageNotes& notes) {
   constexpr std::size_t fewest = 64'000;
   std::vector<std::size_t> order(points.size());
@@ -159,9 +157,7 @@ void thin_rows(Json& point, double share) {
   rows = std::move(kept);
 }
 
-/// Removes rows that together take about `bytes`, spread evenly. Rows that are not ok, rows of slow
-/// pairs, and all rows of points with at most 64 rows stay, even if the removed rows then take less
-/// than `bytes`.
+/// Removes rows that together take about `bytes`, spread evenly, and less if too many have to stay.
 void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
   std::size_t of_rows = 0;
   Shown rows;
@@ -185,8 +181,7 @@ void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
              notes);
 }
 
-/// Keeps those layers of each point in which ranks spend the most time. At most `most_layers` stay
-/// in the report, but each point keeps at least `fewest` of its layers.
+/// Keeps the layers in which ranks spend most time: `most_layers` in all, `fewest` of each point.
 void sample_layers(Json& report, PageNotes& notes) {
   constexpr std::size_t most_layers = 6000, fewest = 8;
   std::vector<Json*> split;
@@ -221,9 +216,8 @@ void sample_layers(Json& report, PageNotes& notes) {
              notes);
 }
 
-/// Reduces a report to at most `most` bytes, as far as possible. It always removes layers beyond a
-/// fixed number. If the report is still too large, it removes rows of micro-benchmarks, and then,
-/// if there are several launches, the points of whole launches, the last one first.
+/// Reduces a report to at most `most` bytes, as far as possible: layers beyond a fixed number go
+/// first, then rows of micro-benchmarks, then the points of whole launches, the last one first.
 void sample_report(Json& report, std::size_t most, PageNotes& notes) {
   sample_layers(report, notes);
   std::size_t bytes = page_bytes(report);

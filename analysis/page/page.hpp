@@ -16,12 +16,10 @@
 #include "analysis/render/render.hpp"
 #include "settings/run_config.hpp"
 
-/// Writes reports as one HTML page that needs no other file. It contains the data as JSON, and the
-/// script that draws it, which was built from analysis/page/web and embedded in the program.
+/// Writes reports as one HTML page with the data as JSON and the script that draws it.
 namespace isoscale::analysis::page {
 
-/// Returns the page without data, as it was built from its sources in analysis/page/web; absent if
-/// the build had no page, for example without npm.
+/// Returns the page that was built from analysis/page/web, without data; absent if there is none.
 [[nodiscard]] std::optional<std::string_view> page_asset();
 
 /// Throws base::UsageError, which says how to get a build with the page, if this build has no page.
@@ -70,11 +68,9 @@ void write_page(const Result& result, const std::filesystem::path& path,
 /// Longer texts and keys are cut to so many characters, followed by their original number.
 inline constexpr std::size_t longest_text = 2000;
 
-/// Removes the parts of report_json() that the page does not read. For each run, system.ranks is
-/// replaced by `kinds` (groups of ranks that are alike) and `places` (the rank and host of each
-/// rank), and the facts of preflight are removed. Points lose their parts about single ranks, GEMM
-/// shapes, communicators, links and kinds of ops, and the series of their devices. Long lists of
-/// kinds, places and warnings are cut; a sentence about each cut list is added to `notes`.
+/// Removes parts of report_json() that the page does not read, such as those of single ranks. Each
+/// run gets `kinds` (groups of ranks that are alike) and `places` (rank and host) in place of
+/// system.ranks. Long lists are cut, as `notes` says.
 void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 
 /// Returns a list of kinds of ranks with the keys ranks ("0-63"), count, hosts (the first eight),

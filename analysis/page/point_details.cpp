@@ -70,8 +70,7 @@ Json quantiles(const results::PointData& point) {
 Json drawn(const std::optional<double>& value, int digits) {
   constexpr double most_exact = 1e15;
   if (!value || !std::isfinite(*value)) return {};
-  // JSON prints the double that is nearest to a short decimal number with the digits of that
-  // number.
+  // The double that is nearest to a short decimal number is printed with the same digits.
   const std::string text = fmt::format("{:.{}e}", *value, digits - 1);
   const double rounded = base::number_in<double>(text).value_or(*value);
   if (rounded == std::trunc(rounded) && std::abs(rounded) < most_exact) {

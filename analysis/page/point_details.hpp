@@ -52,9 +52,8 @@ struct DetailedPoint {
   const PointReport* point = nullptr;
 };
 
-/// Returns the points that have charts. For a single run, these are all points of its curves that
-/// have step times; for several runs, the point of the typical launch of each joined point
-/// (JoinedCurve in merge/join.hpp).
+/// Returns the points with step times that have charts: those of the curves of a single run, or the
+/// typical launch of each joined point (JoinedCurve in merge/join.hpp).
 [[nodiscard]] std::vector<DetailedPoint> detailed_points(const merge::Report& report);
 
 /// Returns a point's charts: run, point, ranks, steps, rank_map, timeline and devices.
@@ -95,11 +94,9 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 ///   the rank was not traced or the time is not known
 /// - traced: number of traced ranks
 /// - median{}: median over all ranks with a known time, for each of the lists of times
-/// - cells: step times by rank and step; null for a single rank or without measured steps. Its
-///   keys:
+/// - cells: step times by rank and step; null for a single rank or without measured steps
 /// - cells.first[]: number of the first step of each column
-/// - cells.every: number of measured steps in a column
-/// - cells.steps: number of measured steps
+/// - cells.every, cells.steps: number of measured steps in a column, and in all
 /// - cells.time[row][column]: the rank's step time relative to the median of all ranks in that
 ///   step, minus 1; of the steps in a column, the value that is largest in magnitude
 [[nodiscard]] nlohmann::ordered_json rank_map(std::span<const results::RankFacts> facts,
@@ -115,8 +112,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - length: seconds from the start of the first lane to the end of the last
 /// - step_time: seconds of the slowest rank
 /// - ops[], phases[], lanes[]: names of kinds of ops and of phases, and one object for each lane
-/// - spans{}, idle{}: a list for each column; times are nanoseconds after the start of the drawn
-///   time
+/// - spans{}, idle{}: a list for each column; times are nanoseconds of the drawn time
 /// - merged: number of spans that were merged into others
 /// - spans_left_out: number of shorter spans that are not drawn
 /// - totals{}: step, exposed and gap of each lane's LaneUse in nanoseconds, over all spans
@@ -147,8 +143,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 [[nodiscard]] std::string host_of(std::span<const results::RankFacts> facts,
                                   const results::PointData& point, int rank);
 
-/// Returns a number rounded to `digits` significant digits; null if it is absent or not finite. Six
-/// digits are finer than a pixel of a chart.
+/// Returns a number rounded to `digits` significant digits; null if it is absent or not finite.
 [[nodiscard]] nlohmann::ordered_json drawn(const std::optional<double>& value, int digits = 6);
 
 }  // namespace isoscale::analysis::page

@@ -82,9 +82,8 @@ OfRank caused_waits(const PointReport& point) {
   });
 }
 
-/// Reduces `order` to `most` ranks: the first rank, up to a quarter each with the longest step,
-/// with the longest computation and for which others waited longest, and others that are spread
-/// evenly.
+/// Reduces `order` to the first rank, up to `most` / 4 each with the longest step, the longest
+/// computation and the most waiting for it, and others spread evenly.
 void sample(const PointReport& point, const OfRank& steps, std::size_t most,
             std::vector<int>& order) {
   if (order.size() <= most) return;
@@ -137,7 +136,8 @@ Json cells(const PointData& point, const std::vector<int>& ranks,
 }
 
 /// Adds to `map` the `values` of `ranks` as the list `name`, and the median over all ranks.
-void add_column(const char* name, const OfRank& values, const std::vector<int>& ranks, Json& map) {
+void add_column(const std::string& name, const OfRank& values, const std::vector<int>& ranks,
+                Json& map) {
   Json column = Json::array();
   for (const int rank : ranks) {
     column.push_back(values.empty() ? Json{} : drawn(values[static_cast<std::size_t>(rank)]));
@@ -169,13 +169,11 @@ Json rank_map(std::span<const results::RankFacts> facts, const PointReport& poin
   map["traced"] = point.breakdown.of_rank.size();
   add_column("step", medians, ranks, map);
   for (const render::Category& category : render::categories()) {
+    const auto seconds = [&](std::size_t i) {
+      return point.breakdown.of_rank[i].*category.seconds;
+    };
     const bool known = render::is_known(point.breakdown, category.seconds);
-    add_column(
-        std::string{category.name}.c_str(),
-        known ? traced(point,
-                       [&](std::size_t i) { return point.breakdown.of_rank[i].*category.seconds; })
-              : OfRank{},
-        ranks, map);
+    add_column(std::string{category.name}, known ? traced(point, seconds) : OfRank{}, ranks, map);
   }
   add_column("caused_wait", caused_waits(point), ranks, map);
   map["cells"] = cells(data, ranks, steps, limits.columns);
