@@ -5,7 +5,6 @@ import assert from "node:assert/strict";
 import {
   checkIdeal, checkLines, drawnCurves, efficiencyInterval, median, pairs, samePairs, throughputInterval,
 } from "./expected.mjs";
-import * as compared from "./compared.mjs";
 import * as micro from "./micro.mjs";
 import * as predicted from "./predicted.mjs";
 import * as steps from "./steps.mjs";
@@ -44,11 +43,8 @@ function overTime({ series }, { report }, [, number]) {
   });
 }
 
-/**
- * Checkers by the id of a chart: (option, {report, details}, match) => throws where the chart
- * shows something else than the report and the page's data have.
- * @type {[RegExp, (option: object, from: object, match: RegExpMatchArray) => void][]}
- */
+/** Checkers by the id of a chart: (option, {report, details}, match) => throws where the chart shows
+ * something else than the report and the page's data have. */
 export const registry = [
   [/^efficiency$/, efficiency],
   [/^speedup$/, speedup],
@@ -72,11 +68,11 @@ export const registry = [
   [/^pairs-matrix$/, micro.pairsMatrix],
   [/^inference-frontier$/, micro.inferenceFrontier],
   [/^over-time-(\d+)$/, overTime],
-  [/^compare-differences$/, compared.differences],
-  [/^compare-why$/, compared.why],
-  [/^compare-efficiency$/, compared.efficiency],
-  [/^compare-throughput$/, compared.throughput],
-  [/^compare-normalised$/, compared.normalised],
+  [/^compare-differences$/, predicted.differences],
+  [/^compare-why$/, predicted.why],
+  [/^compare-efficiency$/, predicted.comparedEfficiency],
+  [/^compare-throughput$/, predicted.comparedThroughput],
+  [/^compare-normalised$/, predicted.normalised],
   [/^predict-(efficiency|throughput|step-time)$/, predicted.curve],
   [/^predict-uncertainty$/, predicted.uncertainty],
   [/^predict-step$/, predicted.step],

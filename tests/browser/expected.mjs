@@ -14,6 +14,10 @@ export function near(actual, wanted, what, relative = 1e-9) {
     `${what}: ${actual}, wanted ${wanted}`);
 }
 
+/** The rows of CSV (RFC 4180) that has no line breaks in its cells. */
+export const rowsOfCsv = (text) => text.trimEnd().split(/\r?\n/)
+  .map((line) => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare));
+
 export const known = (value) => typeof value === "number";
 
 export function median(values) {
@@ -36,10 +40,8 @@ export function samePairs(actual, wanted, what, relative) {
   wanted.forEach((row, i) => row.forEach((value, at) => near(actual[i][at], value, `${what}[${i}][${at}]`, relative)));
 }
 
-/**
- * Curves of a report, in its order: {title, points}. A point: ranks, step_time, throughput, unit,
- * speedup, speedup_interval, efficiency, ideal, labels, full (the point of the run), run, index.
- */
+/** Curves of a report, in its order: {title, points}. A point: ranks, step_time, throughput, unit,
+ * speedup, speedup_interval, efficiency, ideal, labels, full (the point of the run), run, index. */
 export function curvesOf(report) {
   if (report.runs.length === 1) {
     const run = report.runs[0];

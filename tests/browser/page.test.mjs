@@ -3,29 +3,12 @@
 // The page around the charts: tables, colours, paper, small screens, the keyboard.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { drawnCurves, near } from "./expected.mjs";
+import { drawnCurves, near, rowsOfCsv } from "./expected.mjs";
 import { close, drawAll, named, onPage, openTable, reportOf, shared } from "./pages.mjs";
 
 after(close);
 
 const full = "rich";
-
-/** RFC 4180. */
-function parseCsv(text) {
-  const rows = [[]];
-  let cell = "", quoted = false;
-  for (let i = 0; i < text.length; ++i) {
-    const c = text[i];
-    if (quoted && c === '"' && text[i + 1] === '"') cell += text[++i];
-    else if (c === '"') quoted = !quoted;
-    else if (!quoted && (c === "," || c === "\n")) {
-      rows.at(-1).push(cell);
-      cell = "";
-      if (c === "\n") rows.push([]);
-    } else if (quoted || c !== "\r") cell += c;
-  }
-  return rows.slice(0, -1);
-}
 
 for (const clipboard of ["the clipboard", "no clipboard"]) {
   test(`copy as CSV gives the numbers as they are (${clipboard})`, onPage("run", async ({ page }) => {
@@ -46,9 +29,7 @@ for (const clipboard of ["the clipboard", "no clipboard"]) {
         rows: of.items.map((item) => of.columns.map((column) => column.value(item) ?? null)),
       };
     });
-    const text = await page.evaluate(() => window.copied);
-    // A textarea has line feeds alone.
-    const parsed = parseCsv(text.replaceAll("\r\n", "\n"));
+    const parsed = rowsOfCsv(await page.evaluate(() => window.copied));
     assert.deepEqual(parsed[0], columns);
     // Cells on the page name their unit; numbers alone need it in their heading.
     assert.ok(parsed[0].includes("step time / s"));

@@ -40,13 +40,9 @@ export async function close() {
   opened.clear();
 }
 
-/**
- * Opens a page with the network off; `said` collects what the console said and what was thrown,
- * `asked` all requests.
- * @param {string} name
- * @param {object} [how] options of a browser context: viewport, colorScheme, ...; `before` is a
- *   function to run in the page before anything else does
- */
+/** Opens a page with the network off, in a browser context with the options `how`; a function
+ * `before` runs in the page before anything else does. `said` collects what the console said and
+ * what was thrown, `asked` all requests. */
 export async function open(name, { before = null, ...how } = {}) {
   browser ??= await launched();
   const context = await browser.newContext({
@@ -76,12 +72,7 @@ export async function open(name, { before = null, ...how } = {}) {
   return { context, page, said, asked, close: () => context.close() };
 }
 
-/**
- * Makes a test of a page of its own, which is closed however the test ends.
- * @param {string} name
- * @param {function} work is given what open(name, how) gives
- * @param {object} [how]
- */
+/** Makes a test work(opened page) of a page of its own, which is closed however the test ends. */
 export const onPage = (name, work, how) => async () => {
   const made = await open(name, how);
   try {
@@ -93,10 +84,7 @@ export const onPage = (name, work, how) => async () => {
 
 const opened = new Map();
 
-/**
- * The same page for all tests of a file that ask for it: for those that change nothing on it, or
- * nothing that another one looks at.
- */
+/** Returns the same page for all tests of a file that change nothing which another one looks at. */
 export async function shared(name) {
   if (!opened.has(name)) opened.set(name, await open(name));
   return opened.get(name);
@@ -169,10 +157,8 @@ export async function assertSaved(page, id, source) {
   assert.ok(png.length > 5000, `${id}: ${png.length} B`);
 }
 
-/**
- * The series of a chart, as data: functions left out, typed arrays as arrays. `chosen` is what the
- * lists of the chart's section say, `chosenIndex` their places; `marks` are the lines across it.
- */
+/** The series of a chart, as data: functions left out, typed arrays as arrays. `chosen` is what the
+ * lists of the chart's section say, `chosenIndex` their places; `marks` are the lines across it. */
 export async function optionOf(page, id) {
   return page.evaluate((of) => {
     const { instance, state, spec, element } = window.isoscale.charts[of];

@@ -3,7 +3,7 @@
 // The page of a prediction beside its charts: headline, tables and what is said, against the JSON.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { near } from "./expected.mjs";
+import { near, rowsOfCsv } from "./expected.mjs";
 import { close, drawAll, named, onPage, optionOf, reportOf } from "./pages.mjs";
 
 after(close);
@@ -16,8 +16,7 @@ async function copied(page, id) {
   });
   await page.locator(`#${id}`).getByRole("button", { name: "copy as CSV" }).evaluate((button) => button.click());
   await page.waitForFunction(() => window.copied !== undefined, undefined, { polling: 50 });
-  const rows = (await page.evaluate(() => window.copied)).trimEnd().split("\r\n")
-    .map((line) => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare));
+  const rows = rowsOfCsv(await page.evaluate(() => window.copied));
   return rows.slice(1).map((row) => Object.fromEntries(rows[0].map((name, i) => [name, row[i]])));
 }
 

@@ -57,15 +57,13 @@ class Plugin(Case):
         self.assert_refused(self.isoscale("run --device cuda"), "lib/libisoscale_cuda.so",
                             "cannot be opened")
 
-    def test_a_library_that_is_no_plugin(self):
-        self.install("ISOSCALE_CORE")
-        self.assert_refused(self.isoscale("run --device cuda"), "is not an Isoscale plugin",
-                            "remove it")
-
-    def test_of_another_build(self):
-        self.install("ISOSCALE_PLUGIN_OTHER")
-        self.assert_refused(self.isoscale("run --device cuda"), "of another build",
-                            "from one build")
+    def test_no_plugin_or_one_of_another_build(self):
+        for plugin, *needles in (
+                ("ISOSCALE_CORE", "is not an Isoscale plugin", "remove it"),
+                ("ISOSCALE_PLUGIN_OTHER", "of another build", "from one build")):
+            with self.subTest(plugin):
+                self.install(plugin)
+                self.assert_refused(self.isoscale("run --device cuda"), *needles)
 
     def test_without_a_driver(self):
         if os.path.exists("/dev/nvidiactl"):

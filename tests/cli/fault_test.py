@@ -120,17 +120,23 @@ class Case(harness.Case):
         return {int(number) - 1 for number in said}
 
 
-class Few(Case):
-    seed = 20261122
+class Faults:
+    """Tests of so many faults each."""
+
+    counts = (3, 3, 2)
 
     def test_faults(self):
-        self.fail_many(3)
+        self.fail_many(self.counts[0])
 
     def test_faults_of_a_report(self):
-        self.fail_reading(3)
+        self.fail_reading(self.counts[1])
 
     def test_out_of_memory(self):
-        self.fail_many(2, only=MEMORY)
+        self.fail_many(self.counts[2], only=MEMORY)
+
+
+class Few(Faults, Case):
+    seed = 20261122
 
     def test_a_point_for_whose_writing_no_memory_is_left_has_failed(self):
         writes = self.calls_of(0)["H5Dwrite"]
@@ -186,14 +192,6 @@ class Serving(Case):
         self.fail_many(3, only=MEMORY)
 
 
-class Many(Case):
+class Many(Faults, Case):
     seed = None
-
-    def test_faults(self):
-        self.fail_many(400)
-
-    def test_faults_of_a_report(self):
-        self.fail_reading(400)
-
-    def test_out_of_memory(self):
-        self.fail_many(400, only=MEMORY)
+    counts = (400, 400, 400)
