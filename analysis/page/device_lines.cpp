@@ -33,10 +33,6 @@ std::size_t place_of(const std::string& quantity) {
   return static_cast<std::size_t>(found - order.begin());
 }
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 /// A device: the rank that sampled it, and the device's name.
 using Device = std::pair<int, std::string>;
 
@@ -62,7 +58,10 @@ std::map<Device, double> oddities(const ByQuantity& all) {
   std::map<Device, double> result;
   for (const auto& [key, series] : all) {
     std::vector<double> means;
-    for (const DeviceSeries* const at : series) means.push_back(mean_of(at->value));
+    for (const DeviceSeries* const at : series) {
+      const double sum = std::accumulate(at->value.begin(), at->value.end(), 0.0);
+      means.push_back(sum / static_cast<double>(at->value.size()));
+    }
     std::vector<double> sorted = means;
     std::ranges::sort(sorted);
     const double middle = sorted[sorted.size() / 2];

@@ -34,7 +34,7 @@ struct Lane {
 
 /// The lanes of a step. Lanes of ranks whose clocks are aligned have a common time axis.
 struct LaneSet {
-  Nanoseconds begin, length;
+  Nanoseconds length;
   std::vector<Lane> lanes;
   std::size_t spans_left_out = 0;
 };
@@ -55,11 +55,11 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
   };
   std::erase_if(begins, [&](Nanoseconds begin) { return !is_near(begin); });
   LaneSet set;
-  if (!begins.empty()) set.begin = begins.front();
   for (const int rank : ranks) {
     const timeline::StepTrace& trace = *step.of[static_cast<std::size_t>(rank)];
     const bool fits = breakdown::aligned(point, rank) && !begins.empty() && is_near(trace.begin);
-    Lane& lane = set.lanes.emplace_back(Lane{.rank = rank, .zero = fits ? set.begin : trace.begin});
+    Lane& lane =
+        set.lanes.emplace_back(Lane{.rank = rank, .zero = fits ? begins.front() : trace.begin});
     set.length = std::max(set.length, trace.end - lane.zero);
   }
   for (Lane& lane : set.lanes) {

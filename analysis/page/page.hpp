@@ -56,8 +56,6 @@ template <class Result>
 void write_page(const Result& result, const std::filesystem::path& path,
                 settings::IfExists if_exists);
 
-// page_data() and page_document() use the following functions.
-
 /// Returns the number of bytes that a part of the data takes on a page.
 [[nodiscard]] std::size_t page_bytes(const nlohmann::ordered_json& part);
 

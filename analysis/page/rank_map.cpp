@@ -22,9 +22,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using results::PointData;
 
-/// Cells, which are shown as colours, are rounded to multiples of 1 / cell_digits.
-constexpr double cell_digits = 1e4;
-
 /// Returns all ranks of the point, sorted by host and then by MPI rank.
 std::vector<int> by_host(std::span<const results::RankFacts> facts, const PointData& point) {
   std::vector<int> ranks(static_cast<std::size_t>(point.ranks));
@@ -127,8 +124,9 @@ Json cells(const PointData& point, const std::vector<int>& ranks,
   for (const std::vector<double>& of_row : furthest) {
     Json line = Json::array();
     for (const double off : of_row) {
-      // A deviation of hundreds of times the median is rounded to significant digits instead.
-      line.push_back(drawn(std::abs(off) < 1 ? std::round(off * cell_digits) / cell_digits : off));
+      // Cells are shown as colours, so four decimal places are enough; a large deviation is rounded
+      // to significant digits instead.
+      line.push_back(drawn(std::abs(off) < 1 ? std::round(off * 1e4) / 1e4 : off));
     }
     time.push_back(std::move(line));
   }

@@ -98,16 +98,10 @@ for (const name of pages) {
       ++tried;
       const canvas = figure(page, id).locator(".canvas");
       await canvas.focus();
-      await canvas.press("0");
-      close2(await zoomOf(page, id), [0, 100], `${id} all`);
-      await canvas.press("+");
-      close2(await zoomOf(page, id), [25, 75], `${id} +`);
-      await canvas.press("ArrowRight");
-      close2(await zoomOf(page, id), [35, 85], `${id} right`);
-      await canvas.press("ArrowLeft");
-      close2(await zoomOf(page, id), [25, 75], `${id} left`);
-      await canvas.press("-");
-      close2(await zoomOf(page, id), [0, 100], `${id} -`);
+      for (const [key, ...wanted] of [["0", 0, 100], ["+", 25, 75], ["ArrowRight", 35, 85], ["ArrowLeft", 25, 75], ["-", 0, 100]]) {
+        await canvas.press(key);
+        close2(await zoomOf(page, id), wanted, `${id} ${key}`);
+      }
       await canvas.press("+");
       await figure(page, id).getByRole("button", { name: "show all" }).click();
       close2(await zoomOf(page, id), [0, 100], `${id} show all`);

@@ -175,11 +175,14 @@ class OfRuns(Predicting):
                                    document["correction"] * (point["simulated"] + point["delay"]))
             self.assertIn("beyond the model", point["waterfall"]["lost"])
 
+    def unpack(self):
+        with lzma.open(STORED) as stored, open(self.path("stored.h5"), "wb") as file:
+            file.write(stored.read())
+
     def test_a_point_that_an_idle_machine_measured(self):
         # The measured point and its prediction are of one machine. A run of now may be disturbed
         # between its calibration and its steps.
-        with lzma.open(STORED) as stored, open(self.path("stored.h5"), "wb") as file:
-            file.write(stored.read())
+        self.unpack()
         document = self.json("stored.h5 --ranks 2 --nodes-of 2")
         [predicted] = document["curve"]["points"]
         ratio = predicted["step_time"]["value"] / document["measured"][1]["step_time"]
@@ -187,8 +190,7 @@ class OfRuns(Predicting):
         self.assertAlmostEqual(document["correction"], 1, delta=0.05)
 
     def test_an_altered_run_is_named_in_every_output(self):
-        with lzma.open(STORED) as stored, open(self.path("stored.h5"), "wb") as file:
-            file.write(stored.read())
+        self.unpack()
         asked = ["--ranks 2 --nodes-of 2"]
         self.assertNotIn("digest", str(self.json("stored.h5", *asked)["warnings"]))
         with h5py.File(self.path("stored.h5"), "r+") as run:

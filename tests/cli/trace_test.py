@@ -74,11 +74,10 @@ class Exported(Traces):
                  if event["name"] == "process_name"]
         self.assertEqual(len(names), 4)
         self.assertRegex(names[0], r"hybrid tiny on 4 \(.*\): rank 0 \(.+, .+\)")
-        gemms = [event for event in self.events(events, "X") if event["name"].startswith("gemm")]
-        self.assertLessEqual({"phase", "layer", "microbatch", "flop"}, set(gemms[0]["args"]))
-        sums = [event for event in self.events(events, "X")
-                if event["name"].startswith("all_reduce")]
-        self.assertLessEqual({"axis", "bytes"}, set(sums[0]["args"]))
+        for name, keys in (("gemm", {"phase", "layer", "microbatch", "flop"}),
+                           ("all_reduce", {"axis", "bytes"})):
+            event = next(at for at in self.events(events, "X") if at["name"].startswith(name))
+            self.assertLessEqual(keys, set(event["args"]))
 
     def test_where_it_may_not_write_it_leaves_all_as_it_is(self):
         self.measured("run.h5", *RUN, "--trace-steps 1")
