@@ -46,7 +46,6 @@ class Compared(Comparing):
         self.assertAlmostEqual(sum(cause["points"] for cause in two["why"]),
                                two["efficiency"]["points"])
         self.assertEqual(document["gate"], None)
-        text = self.compare(*sides).stdout
         rows = self.csv_of("compare", *sides)
         self.assertEqual([(row["side"], row["ranks"]) for row in rows],
                          [("a", "1"), ("a", "2"), ("b1", "1"), ("b1", "2")])
@@ -57,7 +56,7 @@ class Compared(Comparing):
         self.assertEqual(len(suite.findall(".//testcase")), 2)
         self.assertEqual(len(suite.findall(".//skipped")), 2)
         self.assertEqual(document["overall"][0]["points"], 2)
-        self.assertTrue(text.startswith("b1 is "), text)
+        self.assertTrue(self.compare(*sides).stdout.startswith("b1 is "))
         self.assertEqual([side["name"] for side in self.json(*sides, "--names new,old")["sides"]],
                          ["new", "old"])
         for names in ("new", "a,b,c", "a,a", "a,<b>"):

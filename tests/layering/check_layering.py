@@ -81,12 +81,6 @@ def file_of_include(root, name):
     return None
 
 
-def component_of_include(root, name):
-    """The component that provides an include in quotes; None when there is no such file."""
-    path = file_of_include(root, name)
-    return folder_of(path) if path else GENERATED.get(name)
-
-
 COMPONENT = re.compile(r"isoscale_component\((\w+)\s+SOURCES([^()]*)\)")
 
 
@@ -173,7 +167,8 @@ def without_comments(text):
 
 
 def check_quoted(root, path, name):
-    component = component_of_include(root, name)
+    file = file_of_include(root, name)
+    component = folder_of(file) if file else GENERATED.get(name)
     folder = folder_of(path)
     if component is None:
         return f'"{name}" is no file of ours below src/ or the root'
@@ -266,14 +261,11 @@ def documents(root):
     return sorted(path.relative_to(root) for path in found if "node_modules" not in path.parts)
 
 
-def is_licensed(path):
-    return path.suffix in LICENSED or path.name == "CMakeLists.txt"
-
-
 def source_files(root):
     for tree in [*TREES, "tests", "launch"]:
         for path in sorted((root / tree).rglob("*")):
-            if path.is_file() and "node_modules" not in path.parts and is_licensed(path):
+            is_licensed = path.suffix in LICENSED or path.name == "CMakeLists.txt"
+            if is_licensed and path.is_file() and "node_modules" not in path.parts:
                 yield path.relative_to(root)
     yield Path("CMakeLists.txt")
 
