@@ -62,14 +62,11 @@ class Infer(harness.Case):
             self.assertAlmostEqual(row["tokens_per_second_per_rank"] * 4 / tokens, 1)
             # keys and values, 8 layers, 8 of 16 heads of 4, 16 + 6 positions, f32
             self.assertEqual(row["cache_bytes"], 2 * 8 * row["batch"] * 8 * 4 * (16 + 6) * 4)
-        self.check_frontier(point["rows"])
-
-    def check_frontier(self, rows):
-        """Computes the definition from the numbers of the rows alone."""
-        at = [(row["tpot"]["median"], row["tokens_per_second_per_rank"]) for row in rows]
-        for row, (time, rate) in zip(rows, at):
+        # The definition of the frontier, from the numbers of the rows alone.
+        at = [(row["tpot"]["median"], row["tokens_per_second_per_rank"]) for row in point["rows"]]
+        for row, (time, rate) in zip(point["rows"], at):
             beaten = any(t <= time and r >= rate and (t, r) != (time, rate) for t, r in at)
-            self.assertEqual(row["on_frontier"], not beaten, rows)
+            self.assertEqual(row["on_frontier"], not beaten, point["rows"])
 
     def test_a_single_rank_decodes_without_a_launcher(self):
         [point] = self.measured("--set", "batch=2", "--set", "vocabulary=off", ranks=None)

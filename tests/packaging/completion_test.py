@@ -15,12 +15,6 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-def options_of(command):
-    """The long options that --help names."""
-    text = run_ok(PROGRAM, command, "--help")
-    return re.findall(r"^  (?:-h, *)?(--[a-z-]+)", text, flags=re.MULTILINE)
-
-
 class Shell(Case):
     shell = ""
 
@@ -49,7 +43,8 @@ class OfEveryShell:
 
     def test_every_option_of_every_command(self):
         for command in (word for word in self.complete("") if not word.startswith("-")):
-            options = options_of(command)
+            text = run_ok(PROGRAM, command, "--help")
+            options = re.findall(r"^  (?:-h, *)?(--[a-z-]+)", text, flags=re.MULTILINE)
             self.assertIn("--help", options)
             self.assertEqual(sorted(options), sorted(self.complete(command, "--")), command)
 

@@ -32,11 +32,7 @@ def definition():
 
 
 def copied_by_docker():
-    names = []
-    for word, rest in dockerfile():
-        if word == "COPY":
-            names += rest.split()[:-1]
-    return names
+    return [name for word, rest in dockerfile() if word == "COPY" for name in rest.split()[:-1]]
 
 
 def packages_of(group):
