@@ -21,6 +21,7 @@
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
 #include "base/log.hpp"
+#include "settings/run_config.hpp"
 
 namespace isoscale::results {
 namespace {

@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "base/handle.hpp"
-#include "settings/run_config.hpp"
+
+namespace isoscale::settings {
+enum class IfExists : std::uint8_t;  // settings/run_config.hpp
+}
 
 namespace isoscale::results {
 

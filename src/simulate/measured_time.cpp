@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "simulate/layout.hpp"
 #include "statistics/robust.hpp"
 
 namespace isoscale::simulate {

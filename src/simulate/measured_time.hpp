@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "program/op.hpp"
-#include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 
 /// Derives the times of ops, in seconds, from measured times of the same or of other ops. A time is
 /// absent if nothing comparable was measured: for a GEMM, one with its element type and mode; for
 /// communication, a group over the same kind of link (inside a node, between nodes).
 namespace isoscale::simulate {
+
+struct GroupPlace;  // layout.hpp
 
 /// Returns the time of a GEMM. If its shape was measured, it is the measured time. Otherwise the
 /// rate is a mean over the nearest four shapes of the same type and mode, by distance in the plane
