@@ -328,6 +328,7 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   question.fit = fit_model(run, chosen.points, question.machine);
   question.run = &run;
   question.points = chosen.points;
+  // A setting of the batch or the microbatches changes the work of a step.
   const bool same_work =
       strangeness(command, largest) == 0 &&
       std::ranges::none_of(std::array{"batch", "microbatch", "microbatches"},

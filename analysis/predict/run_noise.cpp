@@ -29,17 +29,14 @@ std::vector<double> medians_of_ranks(const Matrix& seconds) {
   return result;
 }
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 /// Returns each rank's time relative to its own median. The mean of this ratio over ranks is
 /// subtracted in each step, since a delay that all ranks share makes no rank wait for another.
 Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) {
   Matrix result = seconds;
   for (auto& step : result) {
     for (std::size_t rank = 0; rank < step.size(); ++rank) step[rank] /= medians[rank];
-    const double mean = mean_of(step);
+    const double mean =
+        std::accumulate(step.begin(), step.end(), 0.0) / static_cast<double>(step.size());
     for (double& at : step) at -= mean;
   }
   return result;

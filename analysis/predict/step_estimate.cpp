@@ -46,20 +46,6 @@ std::vector<results::SoloTimes> solo_times(const program::OutlineSet& outline,
   return result;
 }
 
-/// Sets the members of `point` that describe its work (workload, model, mesh, options with defaults
-/// and others) to what a run would record.
-void describe(const workloads::Workload& workload, const workloads::Request& request,
-              results::PointData& point) {
-  point.workload = workload.name;
-  point.model = request.model.name;
-  point.dtype = program::name(request.precision);
-  point.options = workloads::all_options(workload.options, request.options);
-  point.mesh = request.mesh;
-  point.work_per_step = workload.work_per_step(request);
-  point.seed = request.seed;
-  point.throughput_unit = workload.throughput_unit;
-}
-
 double flop_of(const program::Outline& outline) {
   double sum = 0;
   for (const program::OutlineOp& op : outline.ops) sum += op.flop;
@@ -183,21 +169,18 @@ Simulated simulated_step(const EstimateSetting& setting, const Request& request,
   estimate.delay = delay_of(setting, set, classes, step, share);
   if (!is_traced) return result;
   results::PointData& point = estimate.point.emplace();
-  describe(setting.workload, request, point);
+  point.options = workloads::all_options(setting.workload.options, request.options);
+  point.mesh = request.mesh;
   point.outline = std::move(machine.folded ? unfolded : classes.outline);
   point.ranks = point.outline.mesh.size();
   point.folded = machine.folded;
   for (const std::uint32_t program : point.outline.outline_of_rank) {
     point.flop_of_rank.push_back(flop_of(point.outline.outlines[program]));
-    point.memory_of_rank.push_back(result.memory[program].whole.all);
   }
   point.solo_times = solo_times(point.outline, costs);
   point.clock_offset.assign(point.flop_of_rank.size(), 0);
   point.clock_error = point.clock_offset;
-  point.step_times.emplace_back(point.flop_of_rank.size(), step.seconds);
   point.traces.push_back(std::move(step.timeline));
-  point.traced.assign(1, 1);
-  point.dropped.assign(1, 0);
   return result;
 }
 

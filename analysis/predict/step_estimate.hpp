@@ -43,10 +43,10 @@ struct StepEstimate {
   std::optional<double> model_flop{};               ///< FLOP of all ranks, without recomputation
   std::optional<breakdown::Breakdown> breakdown{};  ///< parts of the step without noise
   std::optional<efficiency::StepLoss> loss{};
-  /// The step as a point of a run, with one traced step and with one rank for each class of equal
-  /// ranks; set only by whole_step(). `ranks` and `outline` are those of the classes. `mesh` is the
-  /// request's, so that communication along an axis keeps its name even if all ranks along it are
-  /// in one class.
+  /// The step as a point of a run with one traced step and one rank for each class of equal ranks,
+  /// as far as breakdowns and costs need it; set only by whole_step(). `ranks` and `outline` are
+  /// those of the classes. `mesh` is the request's, so that communication along an axis keeps its
+  /// name even if all ranks along it are in one class.
   std::optional<results::PointData> point{};
 
   [[nodiscard]] double seconds() const { return simulated + delay; }
