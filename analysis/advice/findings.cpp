@@ -55,18 +55,13 @@ bool is_replaced(const Rule& rule, const PointSubject& subject) {
   });
 }
 
-bool is_larger(const std::optional<double>& a, const std::optional<double>& b) {
-  if (!a || !b) return a.has_value() && !b.has_value();
-  return *a > *b;
-}
-
 /// True if `a` ranks before `b`: known severities rank before unknown ones, and higher severities
 /// before lower ones. If both severities are unknown, the larger size ranks first.
 bool is_more_severe(const Finding& a, const Finding& b) {
-  return a.severity || b.severity ? is_larger(a.severity, b.severity) : is_larger(a.size, b.size);
+  // An absent number is less than any other.
+  return a.severity || b.severity ? a.severity > b.severity : a.size > b.size;
 }
 
-/// Adds a finding of a rule.
 void add(const Rule& rule, Finding found, std::vector<Finding>& findings) {
   found.rule = rule.name;
   found.concern = rule.concern;
@@ -175,6 +170,11 @@ std::span<const Rule> rules() {
   return all;
 }
 
+std::optional<double> number_of(const results::RankFacts& facts, const std::string& key) {
+  const auto found = facts.number.find(key);
+  return found == facts.number.end() ? std::nullopt : std::optional{found->second};
+}
+
 std::string short_place(const results::RunData& run, const results::PointData& point, int rank) {
   const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
   const int world = world_rank(point, rank);
@@ -246,8 +246,7 @@ std::vector<NotJudged> left_out_of(const RunReport& run) {
 std::vector<NotJudged> left_out_of(const merge::Report& report) {
   if (report.runs.size() == 1) return left_out_of(report.runs.front());
   std::vector<NotJudged> left_out;
-  for (const merge::JoinedCurve& joined : report.joined.curves)
-    add_left_out(joined.curve, left_out);
+  for (const merge::JoinedCurve& at : report.joined.curves) add_left_out(at.curve, left_out);
   return left_out;
 }
 

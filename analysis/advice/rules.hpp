@@ -76,6 +76,10 @@ struct Rule {
 /// batch. Never empty.
 [[nodiscard]] std::string advice_along(const PointReport& point, mesh::Axis axis);
 
+/// Returns a fact of a rank as a number; absent if it is not known.
+[[nodiscard]] std::optional<double> number_of(const results::RankFacts& facts,
+                                              const std::string& key);
+
 /// Returns "rank 3 (node17)" for a rank of the point: its number in MPI_COMM_WORLD, and its host if
 /// that is known.
 [[nodiscard]] std::string short_place(const results::RunData& run, const results::PointData& point,

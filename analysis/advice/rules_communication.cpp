@@ -184,6 +184,11 @@ breakdown::Breakdown communication_along(const breakdown::BreakdownResult& break
   return sum;
 }
 
+/// Returns the share of the traced step in which transfer along dp is exposed.
+double exposed_along_dp(const breakdown::BreakdownResult& breakdown) {
+  return communication_along(breakdown, mesh::Axis::dp).transfer / breakdown.mean->step;
+}
+
 /// Returns the axis with the most transfer and wait time; absent if there is none.
 std::optional<mesh::Axis> busiest_axis(const breakdown::BreakdownResult& breakdown) {
   std::optional<mesh::Axis> busiest;
@@ -267,25 +272,14 @@ bool has_own_stream(const PointData& point, mesh::AxisSet axes) {
   return false;
 }
 
-/// Returns the setting of CUDA_DEVICE_MAX_CONNECTIONS, which can prevent overlap; "" if the run
-/// recorded none.
-std::string connections_of(const results::RunData& run) {
-  for (const auto& [key, value] : run.environment) {
-    if (key == "CUDA_DEVICE_MAX_CONNECTIONS") return value;
-  }
-  return "";
-}
-
 Said communication_ratio(const PointSubject& subject, const Rule& rule) {
   const PointReport& point = subject.point;
   if (!point.breakdown.mean || !point.communication_ratio) return std::nullopt;
   const breakdown::Breakdown& mean = *point.breakdown.mean;
   const double transfer = mean.transfer / mean.step, wait = mean.wait / mean.step;
   const double exposed = transfer + wait;
-  if (!(*point.communication_ratio > rule.limit("communication")) ||
-      !(exposed > rule.limit("exposed"))) {
-    return std::nullopt;
-  }
+  const bool is_much = *point.communication_ratio > rule.limit("communication");
+  if (!is_much || !(exposed > rule.limit("exposed"))) return std::nullopt;
   const auto axis = busiest_axis(point.breakdown);
   Finding said{.severity = exposed};
   const double hidden = mean.hidden_communication / mean.step;
@@ -296,9 +290,7 @@ Said communication_ratio(const PointSubject& subject, const Rule& rule) {
                               percent(*point.communication_ratio), how);
   said.add("exposed transfer", transfer);
   said.add("waiting for late partners", wait);
-  if (axis) {
-    said.add("most along", std::string{mesh::name(*axis)});
-  }
+  if (axis) said.add("most along", std::string{mesh::name(*axis)});
   const bool waits = point.breakdown.wait_known && wait > transfer;
   said.next_step = waits  ? "most of it waits for late ranks: see causes below the curve first"
                    : axis ? advice_along(point, *axis)
@@ -333,8 +325,9 @@ Said missing_overlap(const PointSubject& subject, const Rule& rule) {
       "overlap was asked for, yet {} of what could hide does, {} of the step is exposed",
       percent(hidden / (hidden + transfer)), percent(share));
   said.next_step = "see the streams: isoscale report FILE.h5 --trace trace.json";
-  if (const std::string given = connections_of(subject.run); !given.empty()) {
-    said.add("CUDA_DEVICE_MAX_CONNECTIONS", given);
+  for (const auto& [key, given] : subject.run.environment) {
+    if (key != "CUDA_DEVICE_MAX_CONNECTIONS" || given.empty()) continue;
+    said.add(key, given);  // this setting can prevent overlap
     if (given == "1") said.next_step = "unset CUDA_DEVICE_MAX_CONNECTIONS=1 and measure again";
   }
   return said;
@@ -347,8 +340,7 @@ Said small_buckets(const PointSubject& subject, const Rule& rule) {
       static_cast<double>(buckets.count) < rule.limit("buckets")) {
     return std::nullopt;
   }
-  const double exposed =
-      communication_along(point.breakdown, mesh::Axis::dp).transfer / point.breakdown.mean->step;
+  const double exposed = exposed_along_dp(point.breakdown);
   if (!(exposed > rule.limit("exposed"))) return std::nullopt;
   const double bytes = buckets.bytes / static_cast<double>(buckets.count);
   Finding said;
@@ -380,8 +372,7 @@ Said single_bucket(const PointSubject& subject, const Rule& rule) {
       option_of(*point.data, "bucket").empty() || buckets.count != 1 || point.data->folded) {
     return std::nullopt;
   }
-  const double exposed =
-      communication_along(point.breakdown, mesh::Axis::dp).transfer / point.breakdown.mean->step;
+  const double exposed = exposed_along_dp(point.breakdown);
   const auto* const curve = curve_for(subject, buckets.op);
   // Each part should be large enough that its latency does not exceed its transfer time.
   const double least = curve != nullptr

@@ -28,19 +28,17 @@ struct GemmSums {
   std::size_t count = 0;
 };
 
-/// Returns the sums over a rank's GEMMs, with times measured in steps without communication.
-GemmSums alone_of(const PointData& point, const results::SoloTimes& solo) {
-  GemmSums sums;
-  if (solo.rank < 0 || solo.rank >= point.ranks) return sums;
+/// Adds a rank's GEMMs, with times measured in steps without communication.
+void add_alone(const PointData& point, const results::SoloTimes& solo, GemmSums& sums) {
+  if (solo.rank < 0 || solo.rank >= point.ranks) return;
   const auto& ops = point.outline.of(solo.rank).ops;
-  if (ops.size() != solo.op.size()) return sums;
+  if (ops.size() != solo.op.size()) return;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (ops[i].kind != OpKind::gemm) continue;
     sums.flop += ops[i].flop;
     sums.seconds += units::to_seconds(solo.op[i]).value();
     ++sums.count;
   }
-  return sums;
 }
 
 /// Adds up the GEMMs of all ranks in one traced step; their seconds are means over the traced
@@ -82,10 +80,7 @@ std::optional<GemmSpeed> gemm_speed(const PointReport& report) {
   if (!report.breakdown.mean) return std::nullopt;
   GemmSums sums;
   for (const results::SoloTimes& solo : report.data->solo_times) {
-    const GemmSums one = alone_of(*report.data, solo);
-    sums.flop += one.flop;
-    sums.seconds += one.seconds;
-    sums.count += one.count;
+    add_alone(*report.data, solo, sums);
   }
   const bool alone = sums.seconds > 0;
   if (!alone) sums = traced_gemms(report);
@@ -132,25 +127,17 @@ std::optional<double> flop_per_byte(const PointSubject& subject) {
 
 double bytes_of_element(const std::string& dtype) { return dtype == "fp8" ? 1 : 2; }
 
-/// Returns the share of the step that would be saved if GEMMs ran at the ceiling, the best measured
-/// rate. Absent if there is no ceiling, or if the speed or the share of the GEMMs is not known.
-std::optional<double> lost_in_gemms(const PointSubject& subject) {
+/// Returns the best rate that was measured for the point's element type; null without one above 0.
+const results::GemmCeiling* ceiling_of(const PointSubject& subject) {
   const auto* const ceiling =
       calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
-  const auto speed = gemm_speed(subject.point);
-  const auto share = gemm_share(subject.point);
-  if (ceiling == nullptr || !(ceiling->rate > 0) || !speed || !share) return std::nullopt;
-  return std::clamp(*share * (1 - speed->rate / ceiling->rate), 0.0, 1.0);
+  return ceiling != nullptr && ceiling->rate > 0 ? ceiling : nullptr;
 }
 
-/// Returns the maximum SM clock, in Hz, of a rank's GPU from the facts recorded about the rank;
-/// absent if it was not recorded.
-std::optional<double> highest_clock(const PointSubject& subject, int rank) {
-  const auto* const facts = facts_of(subject.run.rank_facts, *subject.point.data, rank);
-  if (facts == nullptr) return std::nullopt;
-  const auto found = facts->number.find("gpu_sm_clock_max");
-  return found == facts->number.end() || !(found->second > 0) ? std::nullopt
-                                                              : std::optional{found->second};
+/// Returns the share of the step that would be saved if GEMMs, which take `share` of it, ran at
+/// `rate` instead of their own.
+double saved_at(double rate, const GemmSpeed& speed, double share) {
+  return std::clamp(share * (1 - speed.rate / rate), 0.0, 1.0);
 }
 
 /// The most frequent throttle reason over all devices.
@@ -198,9 +185,8 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   said.add("FLOP of a GEMM", speed->flop_of_one, Unit::flop);
   said.add("GEMMs' share of the step", *share);
   said.next_step = larger_gemms(*subject.point.data);
-  const auto* const ceiling =
-      calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
-  if (ceiling == nullptr || !(ceiling->rate > 0)) {
+  const auto* const ceiling = ceiling_of(subject);
+  if (ceiling == nullptr) {
     if (subject.run.device != "cuda" || speed->flop_of_one >= rule.limit("a GEMM")) {
       return std::nullopt;
     }
@@ -216,13 +202,13 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   said.sentence = fmt::format("GEMMs reach {} of the measured ceiling", percent(reached));
   said.add("ceiling", ceiling->rate, Unit::flop_rate);
   if (!here) {
-    said.size = lost_in_gemms(subject);
+    said.size = saved_at(ceiling->rate, *speed, *share);
     said.sentence += ": they may be too small";
     return said;
   }
   // GEMMs of this size cannot exceed the rate that the calibration reached at the same size, so
   // only the difference from that rate counts as a loss.
-  said.severity = std::clamp(*share * (1 - speed->rate / *here), 0.0, 1.0);
+  said.severity = saved_at(*here, *speed, *share);
   said.sentence += fmt::format(" and {} of what calibration reached at their size",
                                percent(speed->rate / *here));
   said.add("calibration at this size", *here, Unit::flop_rate);
@@ -259,9 +245,7 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
   const auto microbatch = results::count_in(point.options, "microbatch");
   const auto sequence = results::count_in(point.model_shape, "sequence");
   const auto share = gemm_share(subject.point);
-  if (!microbatch || !sequence || !share || !(*share > rule.limit("GEMMs"))) {
-    return std::nullopt;
-  }
+  if (!microbatch || !sequence || !share || !(*share > rule.limit("GEMMs"))) return std::nullopt;
   const double tokens = *microbatch * *sequence / point.mesh.cp;
   Finding said;
   said.add("microbatch", *microbatch, Unit::count);
@@ -282,7 +266,9 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
   }
   const auto mfu = subject.point.mfu;
   if (*microbatch > 1 || !mfu || !(*mfu < rule.limit("MFU"))) return std::nullopt;
-  said.severity = lost_in_gemms(subject);
+  const auto* const ceiling = ceiling_of(subject);
+  const auto speed = gemm_speed(subject.point);
+  if (ceiling != nullptr && speed) said.severity = saved_at(ceiling->rate, *speed, *share);
   said.sentence =
       fmt::format("one sample a microbatch at {} MFU: more at once may be faster", percent(*mfu));
   said.add("MFU", *mfu);
@@ -301,11 +287,12 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
                               short_place(subject.run, *point.data, worst.series->rank),
                               worst.series->device, more, worst.held.reason);
   said.add("of the samples", worst.held.share);
-  const auto highest = highest_clock(subject, worst.series->rank);
+  const auto* const facts = facts_of(subject.run.rank_facts, *point.data, worst.series->rank);
+  const auto highest = facts == nullptr ? std::nullopt : number_of(*facts, "gpu_sm_clock_max");
   const auto* const clocks = usable.find(worst.series->rank, worst.series->device, "sm_clock");
   const auto usual = clocks == nullptr ? std::nullopt : statistics::median(clocks->value);
   if (usual) said.add("SM clock", *usual, Unit::hertz);
-  if (usual && highest) {
+  if (usual && highest.value_or(0) > 0) {
     said.add("highest", *highest, Unit::hertz);
     const auto share = gemm_share(point);
     if (share) said.severity = std::clamp(*share * (1 - *usual / *highest), 0.0, 1.0);
@@ -345,9 +332,7 @@ Said few_microbatches(const PointSubject& subject, const Rule& rule) {
 
 Said bubble_beyond_schedule(const PointSubject& subject, const Rule& rule) {
   const breakdown::BreakdownResult& breakdown = subject.point.breakdown;
-  if (!breakdown.mean || !breakdown.bubble_known || !breakdown.schedule_bubble) {
-    return std::nullopt;
-  }
+  if (!breakdown.mean || !breakdown.bubble_known || !breakdown.schedule_bubble) return std::nullopt;
   const double step = breakdown.mean->step;
   const double bubble = breakdown.mean->bubble / step;
   const double of_schedule = *breakdown.schedule_bubble / step;

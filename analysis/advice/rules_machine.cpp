@@ -79,11 +79,6 @@ bool is_slow(const PointReport& point, int rank) {
       [&](const efficiency::NamedCause* cause) { return cause->ranks.front() == rank; });
 }
 
-std::string place_of(const CheckResult& result) {
-  if (result.host.empty() || result.device.empty()) return result.host + result.device;
-  return result.host + ", " + result.device;
-}
-
 /// Returns a finding with those results of the named preflight checks that are warnings or worse,
 /// in the order of the names; absent if there are none. The run went on, so the user allowed any
 /// result that is worse than a warning.
@@ -98,8 +93,9 @@ Said from_checks(const results::RunData& run, std::span<const std::string_view> 
   }
   if (found.empty()) return std::nullopt;
   const auto text_of = [](const CheckResult& result) {
-    const std::string place = place_of(result);
-    return (place.empty() ? "" : place + ": ") + result.what;
+    std::vector<std::string> place{result.host, result.device};
+    std::erase(place, "");
+    return (place.empty() ? "" : base::listed(place) + ": ") + result.what;
   };
   const CheckResult& first = *found.front();
   Finding said{.sentence = text_of(first), .next_step = first.fix};
@@ -111,10 +107,10 @@ Said from_checks(const results::RunData& run, std::span<const std::string_view> 
   return said;
 }
 
-bool has_no_link(const results::RankFacts& facts) {
-  const auto links = facts.number.find("gpu_nvlinks");
+/// True if the model of a rank's GPU has NVLink.
+bool is_made_for_nvlink(const results::RankFacts& facts) {
   const microbench::Datasheet* const sheet = microbench::datasheet_of(facts);
-  return links != facts.number.end() && links->second == 0 && sheet != nullptr && sheet->link;
+  return sheet != nullptr && sheet->link;
 }
 
 /// Returns the hosts of nodes on which several ranks have GPUs that should have NVLink by their
@@ -124,8 +120,9 @@ std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   for (const results::RankFacts& facts : run.rank_facts) of_node[facts.node].push_back(&facts);
   std::vector<std::string> hosts;
   for (const auto& [node, ranks] : of_node) {
-    const auto unlinked =
-        std::ranges::count_if(ranks, [](const auto* facts) { return has_no_link(*facts); });
+    const auto unlinked = std::ranges::count_if(ranks, [](const results::RankFacts* facts) {
+      return number_of(*facts, "gpu_nvlinks") == 0 && is_made_for_nvlink(*facts);
+    });
     if (unlinked >= 2) hosts.push_back(ranks.front()->host);
   }
   return hosts;
@@ -147,9 +144,7 @@ const microbench::ClassReport* class_of(const RunReport& run, std::string_view n
 /// True if any GPU of the run has NVLink, by its recorded number of links or by its model.
 bool expects_nvlink(const results::RunData& run) {
   return std::ranges::any_of(run.rank_facts, [](const results::RankFacts& facts) {
-    const auto links = facts.number.find("gpu_nvlinks");
-    const microbench::Datasheet* const sheet = microbench::datasheet_of(facts);
-    return (links != facts.number.end() && links->second > 0) || (sheet != nullptr && sheet->link);
+    return number_of(facts, "gpu_nvlinks").value_or(0) > 0 || is_made_for_nvlink(facts);
   });
 }
 

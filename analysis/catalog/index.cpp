@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "analysis/curves.hpp"
+#include "analysis/groups.hpp"
 #include "analysis/identity.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
@@ -66,9 +67,7 @@ IndexExperiment common(std::span<const PointReport* const> points) {
 }
 
 IndexExperiment of_curve(const Curve& curve, const std::string& device) {
-  std::vector<const PointReport*> points;
-  for (const PointReport& point : curve.points) points.push_back(&point);
-  IndexExperiment result = common(points);
+  IndexExperiment result = common(pointers_to(curve.points));
   result.experiment = experiment_of(curve);
   result.fingerprint = fingerprint(result.experiment, device);
   result.baseline = curve.baseline;
@@ -141,12 +140,11 @@ auto machine_key(const IndexRun& run) {
 }
 
 std::string machine_name(const IndexRun& run) {
-  std::vector<std::string> parts{run.device};
-  if (!run.gpu.empty()) parts.push_back(run.gpu);
-  if (!run.cpu.empty()) parts.push_back(run.cpu);
-  if (run.cores) parts.push_back(base::counted(*run.cores, "core"));
-  parts.push_back(base::counted(run.nodes, "node"));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  std::vector<std::string> parts{run.gpu, run.cpu,
+                                 run.cores ? base::counted(*run.cores, "core") : "",
+                                 base::counted(run.nodes, "node")};
+  std::erase(parts, "");
+  return fmt::format("{}, {}", run.device, base::listed(parts));
 }
 
 /// The throughput of one experiment in one run, as one value of a trend over runs.
@@ -170,9 +168,8 @@ IndexTrend trend_of(const std::vector<TrendSample>& samples) {
   trend.first = values.front();
   trend.last = values.back();
   trend.median = statistics::median(values).value_or(0);
-  const auto [minimum, maximum] = std::ranges::minmax(values);
-  trend.minimum = minimum;
-  trend.maximum = maximum;
+  trend.minimum = std::ranges::min(values);
+  trend.maximum = std::ranges::max(values);
   if (values.size() > 1 && trend.median > 0) {
     trend.spread = (trend.maximum - trend.minimum) / trend.median;
   }
@@ -272,19 +269,13 @@ IndexRun index_run(const RunReport& report) {
   for (const Curve& curve : report.curves) {
     result.experiments.push_back(of_curve(curve, run.device));
   }
-  // The list of micro-benchmarks is not sorted by family, so each family is searched for.
-  std::vector<std::vector<const PointReport*>> families;
-  for (const PointReport& point : report.benches) {
-    const auto known = std::ranges::find_if(families, [&](const auto& at) {
-      return are_of_one_family(*at.front()->data, *point.data);
-    });
-    if (known == families.end()) {
-      families.push_back({&point});
-    } else {
-      known->push_back(&point);
-    }
+  const auto family = [](const PointReport& point) {
+    const results::PointData& data = *point.data;
+    return std::tuple{data.workload, data.model, data.dtype, data.scaling, data.placement};
+  };
+  for (const auto& [unused, points] : grouped(pointers_to(report.benches), family)) {
+    result.experiments.push_back(of_benches(points, run.device));
   }
-  for (const auto& points : families) result.experiments.push_back(of_benches(points, run.device));
   return result;
 }
 
@@ -308,8 +299,7 @@ Index make_index(std::vector<IndexRun> runs) {
   Index index{.runs = std::move(runs)};
   std::map<decltype(machine_key(index.runs.front())), IndexMachine> machines;
   for (std::size_t i = 0; i < index.runs.size(); ++i) {
-    IndexMachine& machine = machines[machine_key(index.runs[i])];
-    machine.runs.push_back(i);
+    machines[machine_key(index.runs[i])].runs.push_back(i);
   }
   for (auto& [key, machine] : machines) {
     std::ranges::stable_sort(machine.runs, {}, [&](std::size_t at) -> const std::string& {
