@@ -119,9 +119,9 @@ Json interval_json(const char* value, const std::optional<statistics::Located>& 
   const auto scaled = [scale](const std::optional<double>& end) {
     return end ? render::number_or_null(scale * *end) : Json{};
   };
-  const statistics::Located ends = at.value_or(statistics::Located{});
-  return {
-      {value, scaled(value_of(at))}, {"lower", scaled(ends.lower)}, {"upper", scaled(ends.upper)}};
+  return {{value, scaled(value_of(at))},
+          {"lower", scaled(at ? at->lower : std::nullopt)},
+          {"upper", scaled(at ? at->upper : std::nullopt)}};
 }
 
 Json difference_json(const Comparison& of, const Difference& at) {

@@ -67,18 +67,14 @@ class Cases {
   std::map<std::string_view, std::size_t> count_;  ///< number of cases by element
 };
 
-/// Returns the XML element of a test case on which the gate (the test for a loss of throughput)
-/// could not decide: "failure" if the gate is strict, else "skipped".
-std::string_view element_of_untold(const Comparison& of) {
-  return of.gate && of.gate->strict ? "failure" : "skipped";
-}
-
-/// Returns the XML element for a verdict: "failure" for a regression, that of element_of_untold()
-/// if the gate could not decide, otherwise "" (the case passed).
+/// Returns the XML element for a verdict: "failure" for a regression; if the gate (the test for a
+/// loss of throughput) could not decide, "failure" if it is strict, else "skipped"; otherwise ""
+/// (the case passed).
 std::string_view element_of(const Comparison& of, Verdict verdict) {
-  if (verdict == Verdict::regression) return "failure";
   const bool untold = verdict == Verdict::one_launch || verdict == Verdict::too_noisy;
-  return untold ? element_of_untold(of) : "";
+  const bool is_strict = of.gate && of.gate->strict;
+  if (verdict == Verdict::regression || (untold && is_strict)) return "failure";
+  return untold ? "skipped" : "";
 }
 
 void add_point(const Comparison& of, const Difference& at, Cases& cases) {
@@ -99,7 +95,7 @@ void add_absent(const Comparison& of, Cases& cases) {
     if (!of.gate || at.side != 0) continue;
     const std::string where = at.ranks.empty() ? "the curve" : base::counted(at.ranks, "rank");
     const std::string why = at.reason.empty() ? "" : ": " + at.reason;
-    cases.add(render::escape_up_to(at.title, 200), where, element_of_untold(of),
+    cases.add(render::escape_up_to(at.title, 200), where, element_of(of, Verdict::one_launch),
               render::escape_up_to("only in " + of.sides.front().name + why, 500));
   }
 }

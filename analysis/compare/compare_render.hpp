@@ -12,10 +12,6 @@
 #include "analysis/compare/comparison.hpp"
 #include "analysis/render/text.hpp"
 
-namespace isoscale::analysis::render {
-struct DocumentTable;
-}
-
 /// Renders comparisons as text, JSON, CSV, JUnit XML and Markdown. Renderers compute no numbers
 /// themselves, so their outputs always agree.
 namespace isoscale::analysis::compare {
@@ -41,11 +37,6 @@ namespace isoscale::analysis::compare {
 /// Returns one sentence for each side except the first: its difference from the first side over all
 /// points. The text and Markdown reports begin with these.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
-/// Returns a table of the sides: number of launches, time at which the first one began, files, and
-/// machines if these differ.
-[[nodiscard]] render::DocumentTable sides_table(const Comparison& of);
-/// Returns a table with the points of all sides of the curve with this index.
-[[nodiscard]] render::DocumentTable points_table(const Comparison& of, std::size_t curve);
 /// Returns the baseline, the causes of the differences, the figures that rates were divided by, and
 /// the launches that were left out.
 [[nodiscard]] render::Facts curve_facts(const Comparison& of, std::size_t curve);
@@ -55,8 +46,6 @@ namespace isoscale::analysis::compare {
 /// Returns the title of a curve, with "[UNLIKE dtype]" if the setting dtype differs between the
 /// sides.
 [[nodiscard]] std::string curve_title(const Comparison& of, std::size_t curve);
-/// Explains how to read the numbers, one sentence per line.
-[[nodiscard]] std::vector<std::string> comparison_key(const Comparison& of);
 
 // The functions below return sentences and parts of sentences; all text is escaped.
 

@@ -144,8 +144,7 @@ std::string cause_text(const Overall& at) {
 std::string with_interval(const statistics::Located& at, std::string_view sign,
                           std::string_view word) {
   const std::string value = one_decimal(hundred * at.value);
-  if (!at.lower || !at.upper || *at.lower == *at.upper)
-    return fmt::format("{}{}{}", value, sign, word);
+  if (!at.lower || *at.lower == *at.upper) return fmt::format("{}{}{}", value, sign, word);
   const double half = (*at.upper - *at.lower) / 2;
   const double middle = (*at.upper + *at.lower) / 2;
   constexpr double even = 0.1;
@@ -177,10 +176,9 @@ std::string efficiency_sentence(const Comparison& of, const Difference& at) {
         fmt::format("no difference of {}'s efficiency is shown, {}, as measured", side, what),
         causes, established);
   }
-  const std::string said = fmt::format("{}'s efficiency is {}", side, what);
-  if (established) return with_causes(said, causes, established);
-  return with_causes(fmt::format("{}{}{}", not_established, said, few_launches(of, at)), causes,
-                     established);
+  std::string said = fmt::format("{}'s efficiency is {}", side, what);
+  if (!established) said = fmt::format("{}{}{}", not_established, said, few_launches(of, at));
+  return with_causes(said, causes, established);
 }
 
 std::string throughput_sentence(const Comparison& of, const Difference& at) {
@@ -216,10 +214,9 @@ std::string throughput_sentence(const Comparison& of, const Difference& at) {
     return fmt::format("{}{}; a claim needs at least {} launches a side", text,
                        few_launches(of, at), least_launches);
   }
-  const std::string at_lower = change(*at.throughput.lower),
-                    at_upper = change(*at.throughput.upper);
-  return fmt::format("{} ({} to {})", text, lower ? at_upper : at_lower,
-                     lower ? at_lower : at_upper);
+  const auto& [value, least, most] = at.throughput;
+  return fmt::format("{} ({} to {})", text, change(lower ? *most : *least),
+                     change(lower ? *least : *most));
 }
 
 double work_ratio(const Comparison& of, const Difference& at) {
@@ -232,14 +229,13 @@ double work_ratio(const Comparison& of, const Difference& at) {
 std::string step_sentence(const Comparison& of, const Difference& at) {
   const Why& why = at.why;
   if (!(why.step_first > 0)) return "";
-  const double change = why.step_here / why.step_first - 1;
-  const std::string size = render::percent(std::abs(change));
+  const double ratio = why.step_here / why.step_first;
+  const std::string size = render::percent(std::abs(ratio - 1));
   if (size == render::percent(0.0)) return "";
-  const bool longer = change > 0;
-  // The change of a step that takes twice as long: 1, which is 100%.
-  constexpr double twice = 1;
-  const std::string changed = change >= twice
-                                  ? fmt::format("takes {:.1f}x as long", 1 + change)
+  const bool longer = ratio > 1;
+  constexpr double twice = 2;
+  const std::string changed = ratio >= twice
+                                  ? fmt::format("takes {:.1f}x as long", ratio)
                                   : fmt::format("is {} {}", size, longer ? "longer" : "shorter");
   const double work = work_ratio(of, at);
   const std::string scaled =
@@ -299,7 +295,7 @@ std::string points_interval(const std::optional<statistics::Located>& difference
 
 std::string gate_word(const Gate& gate) {
   if (gate.fails()) return "FAILED";
-  return gate.too_noisy + gate.one_launch + gate.absent == 0 ? "passed" : "undecided";
+  return gate.is_decided() ? "passed" : "undecided";
 }
 
 std::string gate_sentence(const Comparison& of) {
@@ -327,8 +323,9 @@ std::string only_sentence(const Comparison& of, const OnlyOn& only) {
 std::string files_text(const Side& side) {
   constexpr std::size_t most_files = 4;
   std::vector<std::string> files;
-  for (const RunReport& run : side.runs)
+  for (const RunReport& run : side.runs) {
     files.push_back(render::escape_up_to(run.file, most_of_name));
+  }
   return base::listed(files, most_files);
 }
 
@@ -344,18 +341,18 @@ std::string overall_sentence(const Comparison& of, const Overall& at) {
   const std::string marked =
       at.marked == 0 ? "" : fmt::format("; {} of them labelled or unlike", at.marked);
   const std::string speed = speed_text(at.throughput.value);
-  const std::string_view than = speed.ends_with("as fast") ? "as" : "than";
+  const std::string said =
+      fmt::format("{} is {} {} {}", side, speed, speed.ends_with("as fast") ? "as" : "than", first);
   if (!at.throughput.lower) {
-    return fmt::format(
-        "{} is {} {} {} {}, as measured; a claim needs at least {} launches a side{}", side, speed,
-        than, first, points, least_launches, marked);
+    return fmt::format("{} {}, as measured; a claim needs at least {} launches a side{}", said,
+                       points, least_launches, marked);
   }
+  const std::string between = between_text(at.throughput);
   if (!is_established(at.throughput, 1)) {
-    return fmt::format("no difference is shown {}: {} is {} {} {} as measured, {}{}", points, side,
-                       speed, than, first, between_text(at.throughput), marked);
+    return fmt::format("no difference is shown {}: {} as measured, {}{}", points, said, between,
+                       marked);
   }
-  return fmt::format("{} is {} {} {} {}, {}{}{}", side, speed, than, first, points,
-                     between_text(at.throughput), cause_text(at), marked);
+  return fmt::format("{} {}, {}{}{}", said, points, between, cause_text(at), marked);
 }
 
 }  // namespace isoscale::analysis::compare

@@ -44,13 +44,12 @@ std::optional<Reference> reference(std::optional<double> value, Unit unit,
   return Reference{.value = *value, .name = what + ", " + value_text(*value, unit)};
 }
 
-std::optional<Place> place_of(SideCurve* side, int ranks) {
-  if (side == nullptr) return std::nullopt;
-  for (std::size_t i = 0; i < side->curve.points.size(); ++i) {
-    const PointReport& point = side->curve.points[i];
+std::optional<Place> place_of(SideCurve& side, int ranks) {
+  for (std::size_t i = 0; i < side.curve.points.size(); ++i) {
+    const PointReport& point = side.curve.points[i];
     if (point.data->ranks != ranks) continue;
-    for (const merge::LaunchPoint& at : side->joined->launches[i]) {
-      if (at.point->data == point.data) return Place{.side = side, .index = i, .run = at.run};
+    for (const merge::LaunchPoint& at : side.joined->launches[i]) {
+      if (at.point->data == point.data) return Place{.side = &side, .index = i, .run = at.run};
     }
   }
   return std::nullopt;
@@ -172,11 +171,11 @@ Normalised per_watt(const Place& at) {
 ///   on several nodes, within one node for others; of pairs of ranks if they were measured, else
 ///   busbw of collectives.
 /// - watt: the median over launches of the power of the computing devices
-/// `sides` may hold null for a side without a curve.
-void normalise(std::span<SideCurve* const> sides, int ranks) {
+void normalise(ComparedCurve& curve, int ranks) {
   std::vector<Place> places;
-  for (SideCurve* const side : sides) {
-    if (auto place = place_of(side, ranks)) places.push_back(*place);
+  for (auto& side : curve.sides) {
+    const auto place = side ? place_of(*side, ranks) : std::nullopt;
+    if (place) places.push_back(*place);
   }
   const auto peaks = references(places, peak_of_datasheet, peak_measured);
   const auto links = references(places, link_of_datasheet, link_measured);
@@ -199,8 +198,8 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
   }
 }
 
-/// Maps the name of each fact about a machine to one entry for each side of the comparison. The
-/// entry is the set of values that the fact has in the curves of this side.
+/// For the name of each fact about a machine: the values that the fact has in the curves of each
+/// side of the comparison.
 using Values = std::map<std::string, std::vector<std::set<std::string>>>;
 
 /// Adds to `found` the facts in which sides differ. Sides without a value are not considered.
@@ -253,14 +252,12 @@ std::vector<MachineDifference> machine_differences(const std::vector<ComparedCur
 
 void normalise_all(Comparison& comparison) {
   for (ComparedCurve& curve : comparison.curves) {
-    std::vector<SideCurve*> sides;
     std::set<int> ranks;
-    for (auto& side : curve.sides) {
-      sides.push_back(side ? &*side : nullptr);
+    for (const auto& side : curve.sides) {
       if (!side) continue;
       for (const PointReport& point : side->curve.points) ranks.insert(point.data->ranks);
     }
-    for (const int of : ranks) normalise(sides, of);
+    for (const int of : ranks) normalise(curve, of);
   }
 }
 

@@ -196,10 +196,8 @@ struct Gate {
   bool strict = false;  ///< the gate also fails if some point is undecided or absent
   std::size_t tested = 0, regressions = 0, passed = 0, too_noisy = 0, one_launch = 0;
   std::size_t absent = 0;  ///< points, or whole curves, of the first side that another lacks
-  [[nodiscard]] bool fails() const {
-    const bool decided = too_noisy + one_launch + absent == 0;
-    return regressions > 0 || (!decided && strict);
-  }
+  [[nodiscard]] bool is_decided() const { return too_noisy + one_launch + absent == 0; }
+  [[nodiscard]] bool fails() const { return regressions > 0 || (!is_decided() && strict); }
 };
 
 /// A comparison of two or more sides. Its curves have pointers into its sides, so it may be moved

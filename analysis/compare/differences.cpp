@@ -60,14 +60,10 @@ std::optional<statistics::Located> efficiency_difference(const PointLaunches& fi
                                                          const PointLaunches& here) {
   const auto &a = first.point->efficiency, &b = here.point->efficiency;
   if (!a || !b || first.point == first.baseline) return std::nullopt;
-  statistics::Located result{.value = *b - *a};
-  const std::optional<statistics::Mean> of_first = efficiency_of(first),
-                                        of_here = efficiency_of(here);
-  if (of_first && of_here) {
-    const statistics::Located interval = located(difference(*of_first, *of_here));
-    result.lower = interval.lower;
-    result.upper = interval.upper;
-  }
+  const auto of_first = efficiency_of(first), of_here = efficiency_of(here);
+  statistics::Located result;
+  if (of_first && of_here) result = located(difference(*of_first, *of_here));
+  result.value = *b - *a;
   return result;
 }
 
@@ -239,19 +235,13 @@ bool is_established(const statistics::Located& at, double none) {
 }
 
 PointLaunches point_launches(const SideCurve& of, int ranks, std::optional<int> baseline) {
-  PointLaunches result;
-  for (std::size_t i = 0; i < of.curve.points.size(); ++i) {
-    const PointReport& point = of.curve.points[i];
-    if (point.data->ranks == ranks) {
-      result.point = &point;
-      result.launches = of.joined->launches[i];
-    }
-    if (point.data->ranks == baseline) {
-      result.baseline = &point;
-      result.of_baseline = of.joined->launches[i];
-    }
-  }
-  return result;
+  const auto launches = [&of](const PointReport* point) -> std::span<const merge::LaunchPoint> {
+    if (point == nullptr) return {};
+    return of.joined->launches[static_cast<std::size_t>(point - of.curve.points.data())];
+  };
+  const PointReport* const point = point_of(of.curve, ranks);
+  const PointReport* const base = baseline ? point_of(of.curve, *baseline) : nullptr;
+  return {point, launches(point), base, launches(base)};
 }
 
 Difference difference_between(const PointLaunches& first, const PointLaunches& here) {
@@ -319,15 +309,17 @@ Gate pass_through_gate(std::span<Difference> differences, double loss) {
     tested[i]->p_regression = larger[i];
     tested[i]->p_passed = smaller[i];
   }
-  Gate gate{.loss = loss, .tested = tested.size()};
+  std::map<Verdict, std::size_t> count;
   for (Difference& at : differences) {
     at.verdict = verdict_of(at);
-    gate.regressions += at.verdict == Verdict::regression ? 1 : 0;
-    gate.passed += at.verdict == Verdict::passed ? 1 : 0;
-    gate.too_noisy += at.verdict == Verdict::too_noisy ? 1 : 0;
-    gate.one_launch += at.verdict == Verdict::one_launch ? 1 : 0;
+    ++count[at.verdict];
   }
-  return gate;
+  return {.loss = loss,
+          .tested = tested.size(),
+          .regressions = count[Verdict::regression],
+          .passed = count[Verdict::passed],
+          .too_noisy = count[Verdict::too_noisy],
+          .one_launch = count[Verdict::one_launch]};
 }
 
 std::vector<Overall> overall(const Comparison& of) {

@@ -59,8 +59,7 @@ inline constexpr std::size_t least_launches = 3;
 /// `loss`. Points with fewer than 3 launches on a side are not tested.
 [[nodiscard]] Gate pass_through_gate(std::span<Difference> differences, double loss);
 
-/// Compares each side except the first with the first side over all points. Each result has the
-/// geometric mean of the points' throughput ratios, its interval, and the largest cause.
+/// Compares each side except the first with the first side over all points.
 [[nodiscard]] std::vector<Overall> overall(const Comparison& of);
 
 }  // namespace isoscale::analysis::compare

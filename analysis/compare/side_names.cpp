@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -57,30 +58,25 @@ std::string of_folders(Runs runs) {
   return folders.size() == 1 ? *folders.begin() : "";
 }
 
-template <class Text>
-std::string only(Runs runs, const Text& text) {
-  std::set<std::string> all;
-  for (const RunReport& run : runs) all.insert(text(catalog::index_run(run)));
-  return all.size() == 1 ? *all.begin() : "";
+std::string hosts_of(const catalog::IndexRun& run) {
+  if (run.hosts.size() == 1) return run.hosts.front();
+  return run.hosts.empty() ? std::string{} : without_number(common_beginning(run.hosts));
 }
 
-std::string of_gpus(Runs runs) {
-  return only(runs, [](const catalog::IndexRun& run) { return run.gpu; });
-}
-std::string of_cpus(Runs runs) {
-  return only(runs, [](const catalog::IndexRun& run) { return run.cpu; });
-}
-std::string of_hosts(Runs runs) {
-  return only(runs, [](const catalog::IndexRun& run) {
-    if (run.hosts.size() == 1) return run.hosts.front();
-    return run.hosts.empty() ? std::string{} : without_number(common_beginning(run.hosts));
-  });
+/// Returns the text that `text`, a function or a member, gives for all runs; "" if runs differ.
+template <auto text>
+std::string only(Runs runs) {
+  std::set<std::string> all;
+  for (const RunReport& run : runs) all.insert(std::invoke(text, catalog::index_run(run)));
+  return all.size() == 1 ? *all.begin() : "";
 }
 
 }  // namespace
 
 std::vector<std::string> default_names(const std::vector<Runs>& sides) {
-  for (const auto name_of : {of_files, of_folders, of_gpus, of_cpus, of_hosts}) {
+  using catalog::IndexRun;
+  for (const auto name_of :
+       {of_files, of_folders, only<&IndexRun::gpu>, only<&IndexRun::cpu>, only<hosts_of>}) {
     std::vector<std::string> names;
     for (const Runs& runs : sides) names.push_back(name_of(runs));
     const std::set<std::string> distinct{names.begin(), names.end()};

@@ -92,14 +92,10 @@ std::vector<Pair> pair_curves(std::span<const merge::JoinedCurve> first,
   return pairs;
 }
 
-std::vector<std::string> alphabetic_names(std::size_t count) {
+std::string alphabetic_name(std::size_t side) {
   constexpr std::size_t alphabet = 26;
-  std::vector<std::string> names;
-  for (std::size_t s = 0; s < count; ++s) {
-    names.push_back(s < alphabet ? std::string(1, static_cast<char>('A' + s))
-                                 : fmt::format("side {}", s + 1));
-  }
-  return names;
+  return side < alphabet ? std::string(1, static_cast<char>('A' + side))
+                         : fmt::format("side {}", side + 1);
 }
 
 void require_other_runs(const std::vector<std::span<const RunReport>>& sides,
@@ -325,7 +321,8 @@ std::vector<std::string> machine_names(const Side& side) {
 
 std::vector<Side> join_sides(const std::vector<std::span<const RunReport>>& sides,
                              const std::vector<std::string>& names) {
-  std::vector<std::string> named = names.empty() ? alphabetic_names(sides.size()) : names;
+  std::vector<std::string> named = names;
+  while (named.size() < sides.size()) named.push_back(alphabetic_name(named.size()));
   require_other_runs(sides, named);
   std::vector<Side> joined;
   for (std::size_t s = 0; s < sides.size(); ++s) {

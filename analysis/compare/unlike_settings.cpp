@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
-#include <utility>
+#include <tuple>
 
 #include "analysis/curves.hpp"
+#include "analysis/groups.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
@@ -58,10 +60,6 @@ std::vector<std::pair<int, std::vector<UnlikeField>>> fields_of_points(
   return all;
 }
 
-std::string device_of(const merge::JoinedCurve& curve) {
-  return curve.launches.empty() ? "" : curve.launches.front().front().run->data->device;
-}
-
 std::string end_text(const UnlikeEnd& end) {
   constexpr std::size_t most_files = 3, most_characters = 100;
   std::vector<std::string> files;
@@ -80,10 +78,10 @@ std::string text_of(const Unlike& unlike, const std::vector<int>& ranks) {
                      ranks.empty() ? "" : ": " + base::counted(ranks, "rank"));
 }
 
-bool says_the_same(const Unlike& a, const Unlike& b) {
-  return a.what == b.what && a.side == b.side && a.here.side == b.here.side &&
-         a.here.value == b.here.value && a.there.side == b.there.side &&
-         a.there.value == b.there.value;
+/// Returns a key that is equal for differences that say the same of two sides, apart from files,
+/// curves and ranks.
+auto said_by(const Unlike& at) {
+  return std::tuple{at.what, at.side, at.here.side, at.here.value, at.there.side, at.there.value};
 }
 
 void add_files(const UnlikeEnd& from, UnlikeEnd& into) {
@@ -99,13 +97,6 @@ struct Group {
   std::set<std::size_t> curves{};  ///< the compared curves that differ in this way
 };
 
-void add(const Unlike& at, Group& into) {
-  add_files(at.here, into.unlike.here);
-  add_files(at.there, into.unlike.there);
-  if (at.ranks) into.ranks.insert(*at.ranks);
-  if (at.curve) into.curves.insert(*at.curve);
-}
-
 /// True if the two sides differ in this setting on all compared curves that both have, and on whole
 /// curves, not only at single points. False if both have only one such curve.
 bool is_of_all(const Comparison& of, const Group& group) {
@@ -116,39 +107,45 @@ bool is_of_all(const Comparison& of, const Group& group) {
   return group.ranks.empty() && curves > 1 && group.curves.size() == curves;
 }
 
-bool is_of_one_curve(const Unlike& a, const Unlike& b) {
-  return says_the_same(a, b) && a.curve == b.curve && a.title == b.title &&
-         a.ranks.has_value() == b.ranks.has_value();
+/// Groups the differences that say the same of one curve, or of some of its points.
+std::vector<Group> of_each_curve(const std::vector<Unlike>& all) {
+  const auto kind = [](const Unlike& at) {
+    return std::tuple{said_by(at), at.curve, at.title, at.ranks.has_value()};
+  };
+  std::vector<Group> groups;
+  for (const auto& [unused, alike] : grouped(pointers_to(all), kind)) {
+    Group& group = groups.emplace_back(Group{.unlike = *alike.front()});
+    for (const Unlike* const at : alike) {
+      add_files(at->here, group.unlike.here);
+      add_files(at->there, group.unlike.there);
+      if (at->ranks) group.ranks.insert(*at->ranks);
+      if (at->curve) group.curves.insert(*at->curve);
+    }
+  }
+  return groups;
 }
 
 /// Joins groups of several curves that have the same text and ranks, and names all of their curves
 /// in the joined group's title.
 std::vector<Group> of_several_curves(const std::vector<Group>& groups) {
+  const auto kind = [](const Group& at) {
+    return std::tuple{said_by(at.unlike), at.ranks, at.unlike.curve.has_value()};
+  };
   std::vector<Group> joined;
-  for (const Group& at : groups) {
-    const auto known = std::ranges::find_if(joined, [&](const Group& other) {
-      return says_the_same(at.unlike, other.unlike) && at.ranks == other.ranks &&
-             at.unlike.curve.has_value() == other.unlike.curve.has_value();
-    });
-    if (known == joined.end()) {
-      joined.push_back(at);
-    } else {
-      add_files(at.unlike.here, known->unlike.here);
-      add_files(at.unlike.there, known->unlike.there);
-      known->unlike.title += "; " + at.unlike.title;
-      known->curves.insert(at.curves.begin(), at.curves.end());
+  for (const auto& [unused, alike] : grouped(pointers_to(groups), kind)) {
+    Group& into = joined.emplace_back(*alike.front());
+    for (const Group* const at : alike | std::views::drop(1)) {
+      add_files(at->unlike.here, into.unlike.here);
+      add_files(at->unlike.there, into.unlike.there);
+      into.unlike.title += "; " + at->unlike.title;
+      into.curves.insert(at->curves.begin(), at->curves.end());
     }
   }
   return joined;
 }
 
-/// Appends the faults injected on one side of a comparison to the text of the labels of that side:
-/// "injected (slow-rank=1:1.5)". Changes nothing if there are none.
-void add_injections(const UnlikeEnd& injected, UnlikeEnd& into) {
-  if (injected.value != "none") into.value += fmt::format(" ({})", injected.value);
-}
-
-/// If a point has a difference in labels and one in injected faults, joins them into one.
+/// If a point has a difference in labels and one in injected faults, joins them into one, in which
+/// the faults follow the labels of their side: "injected (slow-rank=1:1.5)".
 std::vector<Unlike> with_injections_at_labels(const std::vector<Unlike>& all) {
   std::vector<Unlike> result;
   for (const Unlike& at : all) {
@@ -161,8 +158,10 @@ std::vector<Unlike> with_injections_at_labels(const std::vector<Unlike>& all) {
       result.push_back(at);
       continue;
     }
-    add_injections(at.here, labels->here);
-    add_injections(at.there, labels->there);
+    for (const auto end : {&Unlike::here, &Unlike::there}) {
+      const std::string& injected = (at.*end).value;
+      if (injected != "none") ((*labels).*end).value += fmt::format(" ({})", injected);
+    }
   }
   return result;
 }
@@ -176,7 +175,9 @@ std::string text_of(const Unlike& unlike) {
 std::vector<Unlike> differences_between(const merge::JoinedCurve& here,
                                         const merge::JoinedCurve& there) {
   std::vector<Unlike> found;
-  const std::string a = device_of(here), b = device_of(there);
+  // Curves that are compared have common points, and thus launches.
+  const std::string &a = here.launches.front().front().run->data->device,
+                    &b = there.launches.front().front().run->data->device;
   if (a != b) add({{"executor", a, b}}, here, there, std::nullopt, found);
   add(unlike_fields(here.experiment, there.experiment), here, there, std::nullopt, found);
   for (const auto& [ranks, fields] : fields_of_points(here, there)) {
@@ -220,12 +221,7 @@ std::vector<Unlike> not_verified(const merge::JoinedCurve& curve) {
 }
 
 std::vector<std::string> unlike_lines(const Comparison& of) {
-  std::vector<Group> groups;
-  for (const Unlike& at : with_injections_at_labels(of.unlike)) {
-    const auto known = std::ranges::find_if(
-        groups, [&](const Group& group) { return is_of_one_curve(group.unlike, at); });
-    add(at, known == groups.end() ? groups.emplace_back(Group{.unlike = at}) : *known);
-  }
+  std::vector<Group> groups = of_each_curve(with_injections_at_labels(of.unlike));
   // The differences are ordered by side. This sorts them by curve, so that those of one curve are
   // on neighbouring lines.
   std::ranges::stable_sort(groups, {}, [](const Group& at) {

@@ -101,7 +101,7 @@ TEST(Compare, TheStepOfADifferentBaselineIsExplained) {
 TEST(Compare, AStepThatIsScaledToOtherWorkIsNamedAsMeasuredToo) {
   const auto three_times = changed(traced_side("b", 0.150, 0.006, 0),
                                    [](results::PointData& at) { at.work_per_step *= 2; });
-  const Compared of{{traced_side("a", 0.050, 0.006, 0), three_times}, anyway()};
+  const Compared of{{traced_side("a", 0.050, 0.006, 0), three_times}, {.anyway = true}};
   const Difference& at = of->differences[1];
   EXPECT_EQ(work_ratio(*of, at), 2);
   EXPECT_THAT(step_sentence(*of, at), HasSubstr("150.1 ms against 100 ms (50.02 ms scaled to 2x"));
@@ -310,7 +310,7 @@ TEST(Gate, SaysItsProbabilityWhereAnIntervalAloneWouldDecide) {
   for (results::RunData& run : b) run.points.resize(2);
   slow_down(b[0].points[1], 1.015);
   slow_down(b[2].points[1], 0.985);
-  const Compared of{against_a(b), with_gate(0.05)};
+  const Compared of{against_a(b), {.gate = 0.05}};
   const auto undecided = std::ranges::find_if(of->differences, [](const Difference& at) {
     return at.verdict == Verdict::too_noisy && *at.throughput.lower > 0.95;
   });

@@ -35,9 +35,6 @@ class Compared {
   analysis::compare::Comparison comparison_;
 };
 
-inline analysis::compare::CompareOptions with_gate(double loss) { return {.gate = loss}; }
-inline analysis::compare::CompareOptions anyway() { return {.anyway = true}; }
-
 /// A side of launches whose step takes `factor` times what it takes where that is 1: 1 rank 80 ms,
 /// 2 ranks 50 ms, 4 ranks 30 ms.
 inline std::vector<results::RunData> side(const std::string& name,
