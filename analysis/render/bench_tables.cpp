@@ -24,8 +24,7 @@ namespace {
 using microbench::ClassReport;
 using microbench::RowReport;
 
-/// Returns the properties that all rows of a group of collectives share: number of ranks, op, axis,
-/// ...
+/// Returns the properties that all rows of a group of collectives share.
 std::vector<std::string> names_of(const results::RowData& row) {
   std::vector<std::string> names{fmt::format("{}", number_of(row, "members").value_or(0))};
   for (const std::string_view key :
@@ -145,6 +144,8 @@ struct Quantity {
   double unit;  ///< the cells' unit in SI units, such as 1e-6 for us
 };
 
+/// Returns a matrix of the pairs of ranks for each quantity that was measured, if there are at most
+/// 16 ranks.
 std::vector<DocumentTable> matrices(const PointReport& point) {
   constexpr Quantity quantities[] = {
       {"one-way latency in us, from (row) to (column)", &microbench::PairReport::latency, 1e-6},
@@ -163,22 +164,20 @@ std::vector<DocumentTable> matrices(const PointReport& point) {
     const bool measured = std::ranges::any_of(
         point.bench->pairs, [&](const auto& pair) { return (pair.*quantity.value).has_value(); });
     if (!measured || ranks.size() > largest_matrix) continue;
-    DocumentTable& table = tables.emplace_back(DocumentTable{.columns = {{"", "rank", Unit::count}},
-                                                             .title = quantity.title,
-                                                             .width = Width::as_needed});
-    for (const int dst : ranks) table.columns.push_back({"", std::to_string(dst), Unit::count});
+    DocumentTable& table = tables.emplace_back(DocumentTable{.title = quantity.title});
     for (const int src : ranks) {
-      std::vector<Value>& row = table.rows.emplace_back();
-      row.push_back(Json(src));
+      std::vector<Cell> cells{{"rank", Json(src)}};
       for (const int dst : ranks) {
         const auto pair = pairs.find({src, dst});
         const auto value = pair == pairs.end() ? std::nullopt : pair->second->*quantity.value;
         const bool failed = pair != pairs.end() && !pair->second->failure.empty();
-        row.push_back(std::string{src == dst ? ""
-                                  : value    ? three_digits(*value / quantity.unit)
-                                  : failed   ? "failed"
-                                             : undefined});
+        cells.push_back(
+            {std::to_string(dst), std::string{src == dst ? ""
+                                              : value    ? three_digits(*value / quantity.unit)
+                                              : failed   ? "failed"
+                                                         : undefined}});
       }
+      add_row(table, std::move(cells));
     }
   }
   return tables;
@@ -200,6 +199,12 @@ DocumentTable class_table(const microbench::BenchReport& bench) {
 }
 
 bool has_op(const results::RowData& row, std::string_view op) { return text_of(row, "op") == op; }
+
+/// True for a row of a pattern in which many ranks communicate at once, not one pair.
+bool is_of_many_ranks(const results::RowData& row) {
+  const std::string kind = text_of(row, "kind");
+  return has_op(row, "p2p") && kind != "latency" && kind != "bandwidth" && kind != "bidirectional";
+}
 
 }  // namespace
 
@@ -277,30 +282,11 @@ std::string group_title(const CollectiveGroup& group) {
 
 std::string bench_title(const PointReport& point) {
   const results::PointData& data = *point.data;
-  std::vector<std::string> parts{data.workload};
-  if (!data.dtype.empty()) parts.push_back(data.dtype);
-  parts.push_back(base::counted(data.ranks, "rank"));
-  if (const std::string mesh = mesh::to_string(data.mesh); mesh != "1") parts.push_back(mesh);
-  if (!data.placement.empty()) parts.push_back(data.placement);
+  const std::string mesh = mesh::to_string(data.mesh);
+  std::vector<std::string> parts{data.workload, data.dtype, base::counted(data.ranks, "rank"),
+                                 mesh == "1" ? "" : mesh, data.placement};
+  std::erase(parts, "");
   return escape(base::listed(parts));
-}
-
-std::vector<DocumentTable> pair_tables(const PointReport& point) {
-  std::vector<DocumentTable> tables;
-  if (!point.bench->pairs.empty()) {
-    tables = matrices(point);
-    tables.push_back(class_table(*point.bench));
-  }
-  const auto is_other = [](const results::RowData& row) {
-    const std::string kind = text_of(row, "kind");
-    return has_op(row, "p2p") && kind != "latency" && kind != "bandwidth" &&
-           kind != "bidirectional";
-  };
-  const auto title = [](const results::RowData&) { return "ranks at once"; };
-  std::ranges::move(
-      row_tables(*point.bench, is_other, title, "kind class bytes | time interval bandwidth"),
-      std::back_inserter(tables));
-  return tables;
 }
 
 std::vector<DocumentTable> bench_tables(const PointReport& point) {
@@ -315,7 +301,13 @@ std::vector<DocumentTable> bench_tables(const PointReport& point) {
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
     tables.push_back(collective_table(group));
   }
-  add(pair_tables(point));
+  if (!point.bench->pairs.empty()) {
+    add(matrices(point));
+    tables.push_back(class_table(*point.bench));
+  }
+  add(row_tables(
+      *point.bench, is_of_many_ranks, [](const auto&) { return "ranks at once"; },
+      "kind class bytes | time interval bandwidth"));
   add(row_tables(
       *point.bench, [](const auto& row) { return has_op(row, "memory"); }, memory_title,
       "kind numa bytes | time interval bandwidth of_peak"));

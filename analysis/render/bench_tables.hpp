@@ -46,11 +46,6 @@ template <>
 /// memory, overlap, inference, serving.
 [[nodiscard]] std::vector<DocumentTable> bench_tables(const PointReport& point);
 
-/// Returns the tables of point-to-point rows: matrices of pairs if there are at most 16 ranks, a
-/// table with a row for each class of link, and a table of the patterns in which many ranks
-/// communicate at once.
-[[nodiscard]] std::vector<DocumentTable> pair_tables(const PointReport& point);
-
 /// Returns the tables of a calibration: time over size, growth of latency with ranks, and highest
 /// GEMM rates. The list is empty if nothing was fitted.
 [[nodiscard]] std::vector<DocumentTable> calibration_tables(const RunReport& report);

@@ -26,24 +26,19 @@ using results::CalibrationCurve;
 using results::CalibrationGrowth;
 using results::GemmCeiling;
 
-Metrics<CalibrationCurve> fitted_metrics() {
-  using enum Unit;
-  using C = CalibrationCurve;
-  static constexpr Metric<CalibrationCurve> all[] = {
-      {"op", "op", text, member<&C::op>},
-      {"dtype", "type", text, member<&C::dtype>},
-      {"class", "class", text, member<&C::link_class>},
-      {"implementation", "by", text, member<&C::implementation>},
-      {"members", "ranks", count, member<&C::members>},
-      {"nodes", "nodes", count, member<&C::nodes>},
-      {"labels", "", text, member<&C::labels>},
-      {"latency", "latency", seconds, member<&C::latency>},
-      {"bandwidth", "bandwidth", bandwidth, member<&C::bandwidth>},
-      {"error", "error", share, member<&C::error>},
-      {"sizes", "sizes", count, [](auto& at) { return Value(at.samples.size()); }},
-  };
-  return all;
-}
+constexpr Metric<CalibrationCurve> fitted_metrics[] = {
+    {"op", "op", Unit::text, member<&CalibrationCurve::op>},
+    {"dtype", "type", Unit::text, member<&CalibrationCurve::dtype>},
+    {"class", "class", Unit::text, member<&CalibrationCurve::link_class>},
+    {"implementation", "by", Unit::text, member<&CalibrationCurve::implementation>},
+    {"members", "ranks", Unit::count, member<&CalibrationCurve::members>},
+    {"nodes", "nodes", Unit::count, member<&CalibrationCurve::nodes>},
+    {"labels", "", Unit::text, member<&CalibrationCurve::labels>},
+    {"latency", "latency", Unit::seconds, member<&CalibrationCurve::latency>},
+    {"bandwidth", "bandwidth", Unit::bandwidth, member<&CalibrationCurve::bandwidth>},
+    {"error", "error", Unit::share, member<&CalibrationCurve::error>},
+    {"sizes", "sizes", Unit::count, [](auto& at) { return Value(at.samples.size()); }},
+};
 
 /// Returns the fitted law of latency for n ranks, such as "4.1 us + 1.2 us x log2 n"; if no law was
 /// fitted, the latencies of the smallest and of the largest group.
@@ -56,37 +51,27 @@ Value latency_law(const CalibrationGrowth& at) {
                : std::string{undefined};
 }
 
-Metrics<CalibrationGrowth> growth_metrics() {
-  using enum Unit;
-  using G = CalibrationGrowth;
-  static constexpr Metric<CalibrationGrowth> all[] = {
-      {"op", "op", text, member<&G::op>},
-      {"dtype", "type", text, member<&G::dtype>},
-      {"class", "class", text, member<&G::link_class>},
-      {"implementation", "by", text, member<&G::implementation>},
-      {"ranks", "ranks", text, [](auto& at) { return value_json(base::listed(at.members)); }},
-      {"latency", "latency", text, latency_law},
-      {"bandwidth_factor", "bandwidth", factor, member<&G::bandwidth_factor>},
-  };
-  return all;
-}
+constexpr Metric<CalibrationGrowth> growth_metrics[] = {
+    {"op", "op", Unit::text, member<&CalibrationGrowth::op>},
+    {"dtype", "type", Unit::text, member<&CalibrationGrowth::dtype>},
+    {"class", "class", Unit::text, member<&CalibrationGrowth::link_class>},
+    {"implementation", "by", Unit::text, member<&CalibrationGrowth::implementation>},
+    {"ranks", "ranks", Unit::text, [](auto& at) { return value_json(base::listed(at.members)); }},
+    {"latency", "latency", Unit::text, latency_law},
+    {"bandwidth_factor", "bandwidth", Unit::factor, member<&CalibrationGrowth::bandwidth_factor>},
+};
 
-Metrics<GemmCeiling> ceiling_metrics() {
-  using enum Unit;
-  using C = GemmCeiling;
-  static constexpr Metric<GemmCeiling> all[] = {
-      {"dtype", "type", text, member<&C::dtype>},
-      {"cache", "caches", text, member<&C::cache>},
-      {"flops", "FLOP/s", flop_rate, member<&C::rate>},
-      {"m", "m", count, member<&C::m>},
-      {"n", "n", count, member<&C::n>},
-      {"k", "k", count, member<&C::k>},
-      {"batch", "batch", count, member<&C::batch>},
-      {"error", "error", share, member<&C::error>},
-      {"labels", "", text, member<&C::labels>},
-  };
-  return all;
-}
+constexpr Metric<GemmCeiling> ceiling_metrics[] = {
+    {"dtype", "type", Unit::text, member<&GemmCeiling::dtype>},
+    {"cache", "caches", Unit::text, member<&GemmCeiling::cache>},
+    {"flops", "FLOP/s", Unit::flop_rate, member<&GemmCeiling::rate>},
+    {"m", "m", Unit::count, member<&GemmCeiling::m>},
+    {"n", "n", Unit::count, member<&GemmCeiling::n>},
+    {"k", "k", Unit::count, member<&GemmCeiling::k>},
+    {"batch", "batch", Unit::count, member<&GemmCeiling::batch>},
+    {"error", "error", Unit::share, member<&GemmCeiling::error>},
+    {"labels", "", Unit::text, member<&GemmCeiling::labels>},
+};
 
 }  // namespace
 
@@ -103,13 +88,13 @@ std::vector<DocumentTable> calibration_tables(const RunReport& report) {
     return made;
   };
   std::vector<DocumentTable> tables{
-      table(fitted_metrics(), calibration.curves, "time against size",
+      table(fitted_metrics, calibration.curves, "time against size",
             fmt::format("op dtype class implementation members {}sizes latency bandwidth error "
                         "labels",
                         with_nodes ? "nodes " : "")),
-      table(growth_metrics(), calibration.growth, "growth with the ranks of a group",
+      table(growth_metrics, calibration.growth, "growth with the ranks of a group",
             "op dtype class ranks latency bandwidth_factor"),
-      table(ceiling_metrics(), calibration.ceilings,
+      table(ceiling_metrics, calibration.ceilings,
             "best multiplication of each type: what MFU is read against",
             "dtype cache flops m n k batch error labels")};
   std::erase_if(tables, [](const DocumentTable& at) { return at.rows.empty(); });

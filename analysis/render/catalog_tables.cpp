@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -40,38 +39,33 @@ std::string minute(const std::string& created) {
 
 constexpr std::size_t short_id = 12;  ///< characters of a run's id in tables
 
-Metrics<IndexRun> index_run_metrics() {
-  using enum Unit;
-  using R = IndexRun;
-  static constexpr Metric<IndexRun> all[] = {
-      {"~began", "began", text, member<&R::created, minute>},
-      {"~run", "run", text, [](auto& run) { return value_json(run.id.substr(0, short_id)); }},
-      {"~isoscale", "Isoscale", text,
-       [](auto& run) { return value_json(run.isoscale_version + " " + run.git_hash); }},
-      {"~status", "status", text,
-       [](auto& run) { return value_json(run.complete ? "complete" : "partial"); }},
-      {"ranks", "ranks", count, member<&R::ranks>},
-      {"nodes", "nodes", count, member<&R::nodes>},
-      {"~points_ok", "points ok", count,
-       [](auto& run) {
-         const auto planned = static_cast<std::size_t>(std::max(run.planned, 0));
-         return value_json(fmt::format("{} of {}", run.ok_points, std::max(run.points, planned)));
-       }},
-      {"file", "file", text, member<&R::file>},
-      {"ended", "", text, member<&R::ended>},
-      {"git_hash", "", text, member<&R::git_hash>},
-      {"ranks_per_node", "", text,
-       [](const IndexRun& run) -> Value {
-         if (run.most_per_node <= 0) return {};
-         return Json{{"fewest", run.fewest_per_node}, {"most", run.most_per_node}};
-       }},
-      {"hosts", "", text, plain<&R::hosts>},
-      {"cpu", "", text, member<&R::cpu>},
-      {"gpu", "", text, member<&R::gpu>},
-      {"cores", "", count, member<&R::cores>},
-  };
-  return all;
-}
+constexpr Metric<IndexRun> index_run_metrics[] = {
+    {"~began", "began", Unit::text, member<&IndexRun::created, minute>},
+    {"~run", "run", Unit::text, [](auto& run) { return value_json(run.id.substr(0, short_id)); }},
+    {"~isoscale", "Isoscale", Unit::text,
+     [](auto& run) { return value_json(run.isoscale_version + " " + run.git_hash); }},
+    {"~status", "status", Unit::text,
+     [](auto& run) { return value_json(run.complete ? "complete" : "partial"); }},
+    {"ranks", "ranks", Unit::count, member<&IndexRun::ranks>},
+    {"nodes", "nodes", Unit::count, member<&IndexRun::nodes>},
+    {"~points_ok", "points ok", Unit::count,
+     [](auto& run) {
+       const auto planned = static_cast<std::size_t>(std::max(run.planned, 0));
+       return value_json(fmt::format("{} of {}", run.ok_points, std::max(run.points, planned)));
+     }},
+    {"file", "file", Unit::text, member<&IndexRun::file>},
+    {"ended", "", Unit::text, member<&IndexRun::ended>},
+    {"git_hash", "", Unit::text, member<&IndexRun::git_hash>},
+    {"ranks_per_node", "", Unit::text,
+     [](const IndexRun& run) -> Value {
+       if (run.most_per_node <= 0) return {};
+       return Json{{"fewest", run.fewest_per_node}, {"most", run.most_per_node}};
+     }},
+    {"hosts", "", Unit::text, plain<&IndexRun::hosts>},
+    {"cpu", "", Unit::text, member<&IndexRun::cpu>},
+    {"gpu", "", Unit::text, member<&IndexRun::gpu>},
+    {"cores", "", Unit::count, member<&IndexRun::cores>},
+};
 
 std::string rate(double value, const std::string& unit) {
   return value_text(value, Unit::prefixed) + (unit.empty() ? "" : " " + unit);
@@ -171,20 +165,20 @@ struct Line {
 /// Returns a table with a row for each of `lines`. Its columns are the number of the launch (if
 /// runs are numbered), then the metrics of runs that `of_runs` names, then the metrics of
 /// experiments, or columns of `others`, that `of_experiments` names.
-DocumentTable table_of_lines(const catalog::Index& index, const std::vector<Line>& lines,
+DocumentTable table_of_lines(const catalog::Index& index, const std::vector<const Line*>& lines,
                              Numbered numbered, std::string title, std::string_view of_runs,
                              std::string_view of_experiments,
                              const std::vector<OtherColumn>& others = {}) {
   std::vector<const IndexRun*> runs;
   std::vector<const IndexExperiment*> experiments;
   std::vector<Value> launches;
-  for (const Line& line : lines) {
-    runs.push_back(&index.runs[line.run]);
-    experiments.push_back(line.experiment);
-    launches.push_back(numbered == Numbered::as_launches ? Value(line.run + 1) : Value());
+  for (const Line* const line : lines) {
+    runs.push_back(&index.runs[line->run]);
+    experiments.push_back(line->experiment);
+    launches.push_back(numbered == Numbered::as_launches ? Value(line->run + 1) : Value());
   }
   DocumentTable table =
-      table_of<IndexRun>(index_run_metrics(), runs, fmt::format("launch {}", of_runs),
+      table_of<IndexRun>(index_run_metrics, runs, fmt::format("launch {}", of_runs),
                          {{{"launch", "launch", Unit::count}, launches}});
   if (!of_experiments.empty()) {
     add_columns(table, table_of<IndexExperiment>(index_experiment_metrics(), experiments,
@@ -201,29 +195,29 @@ DocumentTable run_table(const catalog::Index& index, const catalog::IndexMachine
   for (const std::size_t at : machine.runs) lines.push_back({.run = at});
   const std::string hosts =
       machine.hosts.empty() ? "" : ": " + catalog::shorten_hosts(machine.hosts);
-  return table_of_lines(index, lines, numbered, machine.name + hosts,
+  return table_of_lines(index, pointers_to(lines), numbered, machine.name + hosts,
                         "began run isoscale status ranks nodes points_ok file", "");
 }
 
 std::vector<DocumentTable> experiment_tables(const catalog::Index& index,
                                              const catalog::IndexMachine& machine,
                                              Numbered numbered) {
-  std::vector<Experiment> experiments;
-  std::vector<std::vector<Line>> lines;
-  std::map<std::string, std::size_t> place;  // index of the experiment's table, by fingerprint
+  std::vector<Line> lines;
   for (const std::size_t at : machine.runs) {
     for (const IndexExperiment& of : index.runs[at].experiments) {
-      if (of.is_bench) continue;
-      if (place.try_emplace(of.fingerprint, experiments.size()).second) {
-        experiments.push_back(of.experiment);
-        lines.emplace_back();
-      }
-      lines[place.at(of.fingerprint)].push_back({.run = at, .experiment = &of});
+      if (!of.is_bench) lines.push_back({.run = at, .experiment = &of});
     }
+  }
+  const auto groups =
+      grouped(pointers_to(lines), [](const Line& line) { return line.experiment->fingerprint; });
+  std::vector<Experiment> experiments;
+  for (const auto& [unused, alike] : groups) {
+    experiments.push_back(alike.front()->experiment->experiment);
   }
   std::vector<DocumentTable> tables;
   for (const std::string& title : titles(experiments)) {
-    tables.push_back(table_of_lines(index, lines[tables.size()], numbered, title, "began run",
+    tables.push_back(table_of_lines(index, groups[tables.size()].second, numbered, title,
+                                    "began run",
                                     "ranks nodes rate efficiency verified points_text labels"));
   }
   return tables;
@@ -233,8 +227,9 @@ std::vector<DocumentTable> experiment_tables(const catalog::Index& index,
 /// any.
 DocumentTable bench_table(const catalog::Index& index, const catalog::IndexMachine& machine,
                           Numbered numbered) {
-  std::vector<std::size_t> runs;
   std::vector<IndexExperiment> all;
+  all.reserve(machine.runs.size());  // the lines have pointers to its entries
+  std::vector<Line> lines;
   std::vector<Value> names_of;
   for (const std::size_t at : machine.runs) {
     std::vector<const IndexExperiment*> benches;
@@ -245,15 +240,11 @@ DocumentTable bench_table(const catalog::Index& index, const catalog::IndexMachi
       names.insert(of.experiment.workload);
     }
     if (benches.empty()) continue;
-    runs.push_back(at);
     all.push_back(together(benches));
+    lines.push_back({.run = at, .experiment = &all.back()});
     names_of.push_back(value_json(base::listed(names)));
   }
-  std::vector<Line> lines;
-  for (const IndexExperiment& of : all) {
-    lines.push_back({.run = runs[lines.size()], .experiment = &of});
-  }
-  return table_of_lines(index, lines, numbered, "micro-benchmarks", "began run",
+  return table_of_lines(index, pointers_to(lines), numbered, "micro-benchmarks", "began run",
                         "ranks nodes verified points_text names labels",
                         {{{"names", "of"}, names_of}});
 }
@@ -287,9 +278,9 @@ Json experiment_json(const IndexExperiment& of) {
 /// Returns the JSON object of a run, without its experiments.
 Json index_run_json(const IndexRun& run, const std::string& machine) {
   Json object = run_head_json(run, run.file);
-  object.update(object_of<IndexRun>(index_run_metrics(), run, "ended git_hash ranks_per_node"));
+  object.update(object_of<IndexRun>(index_run_metrics, run, "ended git_hash ranks_per_node"));
   object["machine"] = machine;
-  object.update(object_of<IndexRun>(index_run_metrics(), run, "hosts cpu gpu cores"));
+  object.update(object_of<IndexRun>(index_run_metrics, run, "hosts cpu gpu cores"));
   return object;
 }
 
@@ -322,9 +313,8 @@ Json machines_json(const catalog::Index& index) {
 }  // namespace
 
 std::string index_headline(const catalog::Index& index, Numbered numbered) {
-  const std::string what = numbered == Numbered::as_launches
-                               ? base::counted(index.runs.size(), "launch")
-                               : base::counted(index.runs.size(), "run");
+  const std::string what =
+      base::counted(index.runs.size(), numbered == Numbered::as_launches ? "launch" : "run");
   if (index.runs.empty()) return what;
   const auto [first, last] = std::ranges::minmax(index.runs, {}, &catalog::IndexRun::created);
   const std::string begin = day(first.created), end = day(last.created);

@@ -19,9 +19,6 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the number of steps that the statistics use: "1 step", "4 steps".
-std::string steps_text(const PointReport& point) { return base::counted(point.steps, "step"); }
-
 /// Returns the value with the interval that `at` has, or without one if `at` is absent or its
 /// interval is empty. Absent if there is no value.
 std::optional<statistics::Located> without_empty(const std::optional<statistics::Located>& at,
@@ -60,7 +57,7 @@ std::string step_time(const PointReport& point) {
   if (!point.step_time) return std::string{undefined};
   const std::string time = units::format(units::Seconds{point.step_time->median});
   return results::has_label(point.labels, results::few_steps)
-             ? fmt::format("{} ({})", time, steps_text(point))
+             ? fmt::format("{} ({})", time, base::counted(point.steps, "step"))
              : time;
 }
 
@@ -93,7 +90,7 @@ std::string few_steps_text(const PointReport& point) {
   if (!results::has_label(point.labels, results::few_steps)) return "";
   return fmt::format(
       "few-steps: {} count{}: the time is unreliable, and so is everything derived from it",
-      steps_text(point), point.steps == 1 ? "s" : "");
+      base::counted(point.steps, "step"), point.steps == 1 ? "s" : "");
 }
 
 std::string throughput_unit(const Curve& curve) {
@@ -107,11 +104,6 @@ std::string growth_text(double work_growth) {
   if (std::abs(work_growth - 1) <= 1e-9) return "";
   return fmt::format("tokens count {} times: so much larger is the model than that of one rank",
                      value_text(work_growth, Unit::prefixed));
-}
-
-std::string share(const PointReport& point, double breakdown::Breakdown::*part) {
-  if (!point.breakdown.mean) return std::string{undefined};
-  return share_text(point.breakdown, part, *point.breakdown.mean);
 }
 
 bool is_known(const breakdown::BreakdownResult& breakdown, double breakdown::Breakdown::*part) {
@@ -133,11 +125,8 @@ std::string share_text(const breakdown::BreakdownResult& breakdown,
 std::string notes(const PointReport& point) {
   std::vector<std::string> all(point.labels.size());
   std::ranges::transform(point.labels, all.begin(), escape);
-  if (!point.data->verified) {
-    all.emplace_back("unverified");
-  } else if (!*point.data->verified) {
-    all.emplace_back("WRONG");
-  }
+  if (!point.data->verified) all.emplace_back("unverified");
+  if (point.data->verified == false) all.emplace_back("WRONG");
   return base::listed(all);
 }
 
@@ -176,7 +165,7 @@ std::string breakdown_bar(const breakdown::Breakdown& parts) {
 }
 
 std::string efficiency_bar(double efficiency) {
-  constexpr std::array<std::string_view, 8> eighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  constexpr std::array<std::string_view, 9> eighths{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
   constexpr std::string_view mark = "│";
   constexpr double most = bar_width + bar_beyond;
   const double length = efficiency * bar_width;
@@ -185,14 +174,8 @@ std::string efficiency_bar(double efficiency) {
   for (int cell = 0; cell < bar_width + bar_beyond; ++cell) {
     if (cell == bar_width) text += mark;
     const int filled = std::clamp(drawn - cell * 8, 0, 8);
-    if (filled == 8) {
-      text += "█";
-    } else if (filled > 0) {
-      text += eighths[static_cast<std::size_t>(filled)];
-    } else {
-      if (cell >= bar_width) break;
-      text += ' ';
-    }
+    if (filled == 0 && cell >= bar_width) break;
+    text += eighths[static_cast<std::size_t>(filled)];
   }
   if (length > most) text += ">";
   return text;
@@ -210,17 +193,15 @@ bool spans_nodes(const Curve& curve) {
 
 std::string axes_text(const PointReport& point) {
   if (!point.nodes || point.nodes->nodes < 2) return "";
-  std::string text;
+  std::vector<std::string> parts;
   for (const auto& [axis, reach] : point.nodes->axes) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", mesh::name(axis), mesh::name(reach));
+    parts.push_back(fmt::format("{} {}", mesh::name(axis), mesh::name(reach)));
   }
-  return text;
+  return base::listed(parts);
 }
 
 Facts baseline_remark(const Curve& curve) {
-  if (!curve.baseline) {
-    return {{"baseline", "none: no point can serve as the baseline"}};
-  }
+  if (!curve.baseline) return {{"baseline", "none: no point can serve as the baseline"}};
   std::string text = baseline_name(curve);
   if (curve.per_node) {
     text += ": speed-up counts nodes";

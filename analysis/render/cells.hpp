@@ -52,7 +52,6 @@ struct Category {
 /// Returns a sentence on how often tokens count in the throughput (PointReport::work_growth); "" if
 /// once.
 [[nodiscard]] std::string growth_text(double work_growth);
-[[nodiscard]] std::string share(const PointReport& point, double breakdown::Breakdown::*part);
 /// Returns the time of one part of `parts` (the breakdown of the step, or of a phase, layer or the
 /// like in it) as a share of the whole step. "≥" precedes a share of which only a lower bound is
 /// known. "≤" precedes the share of transfer if the wait is not fully known, since transfer then

@@ -32,16 +32,14 @@ using RankRow = std::pair<std::string, std::function<std::string(const PointRepo
 /// it has no rows if there are no points.
 DocumentTable by_ranks(const std::string& title, const Points& points,
                        const std::vector<RankRow>& rows) {
-  DocumentTable table{
-      .columns = {{}}, .title = title + of_launches(points), .width = Width::as_needed};
+  DocumentTable table{.title = title + of_launches(points)};
   if (points.empty()) return table;
-  for (const PointReport* const point : points) {
-    table.columns.push_back({"", base::counted(point->data->ranks, "rank"), Unit::share});
-  }
   for (const auto& [name, cell] : rows) {
-    std::vector<Value>& row = table.rows.emplace_back();
-    row.push_back(name);
-    for (const PointReport* const point : points) row.push_back(cell(*point));
+    std::vector<Cell> cells{{"", name, Unit::text}};
+    for (const PointReport* const at : points) {
+      cells.push_back({base::counted(at->data->ranks, "rank"), cell(*at), Unit::share});
+    }
+    add_row(table, std::move(cells));
   }
   return table;
 }
@@ -308,13 +306,6 @@ DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined
   return table;
 }
 
-std::vector<DocumentTable> strategy_tables(const Curve& curve) {
-  std::vector<DocumentTable> tables{replica_table(curve), copies_table(curve),
-                                    pipeline_table(curve)};
-  std::erase_if(tables, [](const DocumentTable& table) { return table.rows.empty(); });
-  return tables;
-}
-
 Points traced_points(const Curve& curve) {
   return points_with(curve,
                      [](const PointReport& point) { return point.breakdown.mean.has_value(); });
@@ -342,7 +333,9 @@ std::vector<DocumentTable> cause_tables(const Curve& curve, const Sections& sect
   };
   add(Section::waterfall, waterfall_table(curve));
   add(Section::pop, pop_table(curve));
-  for (DocumentTable& table : strategy_tables(curve)) add(Section::strategies, std::move(table));
+  for (const auto table : {replica_table, copies_table, pipeline_table}) {
+    add(Section::strategies, table(curve));
+  }
   const Points traced = traced_points(curve);
   if (traced.empty()) return tables;
   const PointReport& largest = *traced.back();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,10 +41,11 @@ using Points = std::vector<const PointReport*>;
 /// point joins several launches.
 [[nodiscard]] std::string of_launches(const Points& points);
 
-/// Returns the tables of lost time by cause, of the tree of POP efficiencies and of
-/// strategy_tables(), with one column per rank count. For the largest traced point it adds tables
-/// of the step by phase, mesh axes, GEMM shape and layer. Only tables that belong to `sections` are
-/// included.
+/// Returns the tables of lost time by cause, of the tree of POP efficiencies and of the parallel
+/// strategies in use (utilisation of replicas with different shares of the batch, copies of
+/// offloaded data, the bubble of a pipeline compared with its formula), with one column per rank
+/// count. For the largest traced point it adds tables of the step by phase, mesh axes, GEMM shape
+/// and layer. Only tables that belong to `sections` are included.
 [[nodiscard]] std::vector<DocumentTable> cause_tables(const Curve& curve,
                                                       const Sections& sections = {});
 
@@ -63,12 +65,6 @@ using LostColumn = std::pair<std::string, const efficiency::Waterfall*>;
 /// step, which `whole` calls "measured" or "predicted". Without columns it has no rows.
 [[nodiscard]] DocumentTable lost_time_table(std::span<const LostColumn> columns,
                                             std::string_view whole);
-
-/// Returns the tables of the parallel strategies in use, with one column per rank count:
-/// utilisation of replicas with different shares of the batch, copies of offloaded data, and the
-/// bubble of a pipeline compared with its formula. The list is empty for a curve that uses none of
-/// these.
-[[nodiscard]] std::vector<DocumentTable> strategy_tables(const Curve& curve);
 
 /// Returns the step time, throughput and efficiency of every point. They are taken over all
 /// launches if the curve is joined over several; `joined` is null for a curve of one launch.
@@ -95,31 +91,23 @@ class Sentences {
 
   void add(const std::string& key, const PointReport& point, const std::string& sentence) {
     if (sentence.empty()) return;
-    const auto known = std::ranges::find_if(
-        said_, [&](const Said& at) { return at.key == key && at.sentence == sentence; });
-    if (known == said_.end()) {
-      said_.push_back({key, sentence, {point.data->ranks}});
-    } else {
-      known->ranks.push_back(point.data->ranks);
-    }
+    auto& said = said_[key];
+    auto known = std::ranges::find(said, sentence, [](const auto& at) { return at.first; });
+    if (known == said.end()) known = said.insert(known, {sentence, {}});
+    known->second.push_back(point.data->ranks);
   }
-  void append_to(Facts& facts) const {
+  void append_to(Facts& facts) {
     for (const std::string& key : keys_) {
-      for (const Said& at : said_) {
-        if (at.key != key) continue;
-        facts.emplace_back(key,
-                           fmt::format("{}: {}", base::counted(at.ranks, "rank"), at.sentence));
+      for (const auto& [sentence, ranks] : said_[key]) {
+        facts.emplace_back(key, fmt::format("{}: {}", base::counted(ranks, "rank"), sentence));
       }
     }
   }
 
  private:
-  struct Said {
-    std::string key, sentence;
-    std::vector<int> ranks;
-  };
   std::vector<std::string> keys_;
-  std::vector<Said> said_;
+  /// By key: each sentence, with the rank counts of its points.
+  std::map<std::string, std::vector<std::pair<std::string, std::vector<int>>>> said_;
 };
 
 /// Returns the lines below a curve of one launch: its baseline, mesh axes on several nodes, samples

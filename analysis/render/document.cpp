@@ -3,14 +3,12 @@
 #include "analysis/render/document.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <array>
+#include <algorithm>
 #include <iterator>
 #include <numeric>
 
 #include "analysis/render/cells.hpp"
-#include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::render {
@@ -68,7 +66,7 @@ bool is_without_figure(const DocumentTable& table, std::size_t row) {
 }
 
 std::size_t width_of(const TitledTable& table) {
-  const std::vector<std::size_t> widths = widths_of(table.columns, table.rows);
+  const std::vector<std::size_t> widths = widths_of(table);
   return std::reduce(widths.begin(), widths.end(), gutter * widths.size());
 }
 
@@ -102,7 +100,7 @@ TitledTable text_table(const DocumentTable& table, Intervals intervals, Keep kep
 /// Shortens the widest text column repeatedly, until the table fits or no column can be shortened.
 void shorten(TitledTable& table, std::size_t columns) {
   for (std::size_t whole = width_of(table); whole > columns; whole = width_of(table)) {
-    std::vector<std::size_t> widths = widths_of(table.columns, table.rows);
+    std::vector<std::size_t> widths = widths_of(table);
     for (std::size_t i = 0; i < widths.size(); ++i) {
       if (table.columns[i].align != Align::left) widths[i] = 0;
     }
@@ -136,19 +134,14 @@ std::string heading(const std::string& title) {
   return text + "\n";
 }
 
-/// Returns the table below its title.
-std::string titled(const TitledTable& part) {
-  return (part.title.empty() ? "" : "  " + part.title + "\n") + table(part.columns, part.rows);
-}
-
 std::string table_text(const DocumentTable& table, std::size_t columns) {
   TitledTable text = as_text(table);
-  if (table.width == Width::as_needed) return titled(text);
+  if (table.width == Width::as_needed) return plain_table(text);
   if (width_of(text) > columns) text = text_table(table, Intervals::left_out, Keep::if_it_fits);
   if (width_of(text) > columns)
     text = text_table(table, Intervals::left_out, Keep::without_interval);
   shorten(text, columns);
-  return titled(text);
+  return plain_table(text);
 }
 
 /// Returns the text wrapped to the width of the page, or cut to one line.

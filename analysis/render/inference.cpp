@@ -75,9 +75,8 @@ bool dominates(const Inference& a, const Inference& b) {
   return a_time <= b_time && a_rate >= b_rate && (a_time < b_time || a_rate > b_rate);
 }
 
-/// Marks the Pareto frontier: the entries that no other entry dominates. One entry dominates
-/// another if it is at least as good in time per token and in tokens per second per rank, and
-/// better in one of the two. Entries without times or from points that are not ok are ignored.
+/// Marks the Pareto frontier (see Inference::on_frontier). Entries without times or from points
+/// that are not ok are ignored.
 void mark_frontier(std::span<Inference* const> all) {
   for (Inference* const one : all) {
     one->on_frontier = is_measured(*one) && std::ranges::none_of(all, [&](const Inference* other) {
@@ -97,13 +96,12 @@ std::optional<double> rate_of(const microbench::RowReport& row, int ranks) {
 }
 
 /// Returns the status of the first row that is not ok; "ok" if there is none.
-std::string status_of(const Inference& at) {
-  for (const results::RowData* const row : {at.prefill, at.decode}) {
-    if (row != nullptr && row->status != results::PointStatus::ok) {
-      return std::string{results::name(row->status)};
-    }
+std::string_view status_of(const Inference& at) {
+  results::PointStatus status = results::PointStatus::ok;
+  for (const results::RowData* const row : {at.decode, at.prefill}) {
+    if (row != nullptr && row->status != results::PointStatus::ok) status = row->status;
   }
-  return std::string{results::name(results::PointStatus::ok)};
+  return results::name(status);
 }
 
 /// Returns the whole number that a row stores under a key; null if there is none.
@@ -123,18 +121,6 @@ bool is_count(std::string_view key) {
       "prompt", "output",  "max_batch", "burst",   "replicas", "requests", "backlog",
       "tokens", "batches", "replica",   "request", "batch",    "filled"};
   return std::ranges::find(counts, key) != counts.end();
-}
-
-/// The suffix of keys under which rows store times in seconds.
-constexpr std::string_view seconds_suffix = "_seconds";
-
-std::optional<double> seconds_of(const results::RowData& row, const std::string& key) {
-  return number_of(row, key + std::string{seconds_suffix});
-}
-
-/// Returns the key without `seconds_suffix`, since all times in reports are in seconds.
-std::string name_of(const std::string& key) {
-  return key.ends_with(seconds_suffix) ? key.substr(0, key.size() - seconds_suffix.size()) : key;
 }
 
 /// True if the key is one of `times` with a quantile, such as "ttft_p90".
@@ -215,7 +201,7 @@ Metrics<Inference> inference_metrics() {
       {"on_frontier", "on frontier", text, member<&I::on_frontier>},
       {"~frontier", "frontier", text,
        [](auto& at) { return value_json(at.on_frontier ? "*" : ""); }},
-      {"status", "status", text, [](auto& at) { return value_json(status_of(at)); }},
+      {"status", "status", text, [](auto& at) { return Value(status_of(at)); }},
       {"reason", "reason", text, member<&I::failure>},
   };
   return all;
@@ -313,8 +299,7 @@ std::vector<std::string> serve_key(const RunReport& report) {
       "to the beginning of the request's batch; TPOT: from token to token. A 99th percentile takes "
       "100 requests.",
       "Utilisation: share of the time with a batch, mean over replicas; imbalance: the busiest "
-      "over "
-      "the mean.",
+      "over the mean.",
       "Asked: the mean rate of the arrival process; arrived: the rate of the arrivals that it "
       "gave.",
       "Saturated: requests pile up, or are later than the slo; highest (*): of the rates tried, "
@@ -327,14 +312,17 @@ Json serve_json(const results::RowData& row) {
     if (key != "saturated" && key != "highest") object[key] = value;
   }
   for (const auto& [key, value] : row.number) {
-    if (!is_quantile(key))
-      object[name_of(key)] = is_count(key) ? count_or_null(value) : number_or_null(value);
+    if (is_quantile(key)) continue;
+    // All times in reports are in seconds, so their names do not say so.
+    Json& number = object[key.substr(0, key.rfind("_seconds"))];
+    number = is_count(key) ? count_or_null(value) : number_or_null(value);
   }
   if (!is_rate(row)) return object;
   for (const char* const time : times) {
     Json of_time = Json::object();
     for (const char* const quantile : quantiles) {
-      of_time[quantile] = number_or_null(seconds_of(row, fmt::format("{}_{}", time, quantile)));
+      of_time[quantile] =
+          number_or_null(number_of(row, fmt::format("{}_{}_seconds", time, quantile)));
     }
     object[time] = std::move(of_time);
   }

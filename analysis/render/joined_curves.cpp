@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -12,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "analysis/curves.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/json_values.hpp"
@@ -44,10 +42,6 @@ Numbers numbers_of(const merge::JoinedCurve& joined, std::span<const RunReport> 
   return numbers;
 }
 
-bool has_repeats(const merge::JoinedCurve& joined) {
-  return std::ranges::any_of(joined.launches, [](const auto& at) { return at.size() > 1; });
-}
-
 void add_left_out(const merge::JoinedCurve& joined, std::span<const RunReport> reports,
                   Facts& facts) {
   std::map<std::pair<int, std::string>, Numbers> all;
@@ -65,7 +59,9 @@ void add_left_out(const merge::JoinedCurve& joined, std::span<const RunReport> r
 void add_launches(const merge::JoinedCurve& joined, std::span<const RunReport> reports,
                   Facts& facts) {
   std::vector<int> once;
+  bool has_repeats = false;
   for (const auto& points : joined.launches) {
+    has_repeats = has_repeats || points.size() > 1;
     if (points.size() == 1) once.push_back(points.front().point->data->ranks);
   }
   if (!once.empty()) {
@@ -73,7 +69,7 @@ void add_launches(const merge::JoinedCurve& joined, std::span<const RunReport> r
                                        ": one launch: how far the next would be from it is not "
                                        "known, and the interval inside it does not say");
   }
-  if (has_repeats(joined) && numbers_of(joined, reports).size() > most_columns) {
+  if (has_repeats && numbers_of(joined, reports).size() > most_columns) {
     facts.emplace_back("launches", "the step times of each are in --format csv and json");
   }
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <set>
 #include <span>
 #include <string_view>
@@ -20,7 +19,6 @@
 #include "base/text.hpp"
 #include "results/records/layout.hpp"
 #include "results/records/point_facts.hpp"
-#include "units/text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {
@@ -33,10 +31,8 @@ constexpr std::string_view checks_schema_version = "1.0";
 /// Returns a text about a check's result: host, device and finding, as "c1, GPU 3: what was found";
 /// parts that are "" are left out.
 std::string subject(const CheckResult& result) {
-  std::vector<std::string> parts;
-  for (const std::string* const part : {&result.host, &result.device}) {
-    if (!part->empty()) parts.push_back(escape(*part));
-  }
+  std::vector<std::string> parts{escape(result.host), escape(result.device)};
+  std::erase(parts, "");
   const std::string where = base::listed(parts);
   return where.empty() ? escape(result.what) : fmt::format("{}: {}", where, escape(result.what));
 }
@@ -78,28 +74,22 @@ constexpr std::size_t most_warnings = 1000;  // limit on the shown warnings of a
 
 /// Describes a node from the facts of one of its ranks.
 std::string node_text(const results::RankFacts& facts) {
-  std::vector<std::string> parts;
-  if (const auto model = facts.text.find("cpu_model"); model != facts.text.end()) {
-    parts.push_back(escape(model->second));
-  }
-  if (const auto cores = facts.number.find("cores"); cores != facts.number.end()) {
-    parts.push_back(base::counted(static_cast<int>(cores->second), "core"));
-  }
-  if (const auto memory = facts.number.find("memory_total"); memory != facts.number.end()) {
-    parts.push_back(units::format(units::Bytes{static_cast<std::uint64_t>(memory->second)}));
-  }
-  if (const auto quota = facts.text.find("cpu_quota"); quota != facts.text.end()) {
-    parts.push_back("limited to " + escape(quota->second));
-  }
+  const std::string quota = escape(text_of(facts, "cpu_quota"));
+  const auto cores = facts.number.find("cores"), memory = facts.number.find("memory_total");
+  const auto unknown = facts.number.end();
+  std::vector<std::string> parts{
+      escape(text_of(facts, "cpu_model")),
+      cores == unknown ? "" : base::counted(static_cast<int>(cores->second), "core"),
+      memory == unknown ? "" : value_text(memory->second, Unit::bytes),
+      quota.empty() ? "" : "limited to " + quota};
+  std::erase(parts, "");
   return base::listed(parts);
 }
 
-void add(Facts& facts, const std::string& key, const std::vector<std::string>& values) {
-  std::vector<std::string> known;
-  for (const std::string& value : values) {
-    if (!value.empty()) known.push_back(escape(value));
-  }
-  if (!known.empty()) facts.emplace_back(key, base::listed(known));
+void add(Facts& facts, const std::string& key, std::vector<std::string> values) {
+  std::erase(values, "");
+  std::ranges::transform(values, values.begin(), escape);
+  if (!values.empty()) facts.emplace_back(key, base::listed(values));
 }
 
 // The most warnings about devices that are shown for a point; a run of many ranks has many devices.
@@ -116,26 +106,21 @@ std::string title_of(const Curve& curve) {
 
 using devices::DeviceState;
 
-Metrics<DeviceState> device_metrics() {
-  using enum Unit;
-  using D = DeviceState;
-  static constexpr Metric<DeviceState> all[] = {
-      {"energy_of", "", text, plain<&D::energy, &devices::Energy::of>},
-      {"power", "power", watts, member<&D::energy, &devices::Energy::power>},
-      {"energy", "energy", joules, member<&D::energy, &devices::Energy::joules>},
-      {"energy_per_step", "energy/step", joules,
-       member<&D::energy, &devices::Energy::joules_per_step>},
-      {"energy_per_token", "energy/token", joules,
-       member<&D::energy, &devices::Energy::joules_per_token>},
-      {"energy_missing", "", text, member<&D::energy, &devices::Energy::missing>},
-      {"clock", "clock", hertz, member<&D::clock>},
-      {"clock_min", "lowest", hertz, member<&D::clock_min>},
-      {"temperature_max", "hottest", kelvin, member<&D::temperature>},
-      {"utilisation", "busy", share, member<&D::utilisation>},
-      {"warnings", "", text, plain<&D::warnings>},
-  };
-  return all;
-}
+constexpr Metric<DeviceState> device_metrics[] = {
+    {"energy_of", "", Unit::text, plain<&DeviceState::energy, &devices::Energy::of>},
+    {"power", "power", Unit::watts, member<&DeviceState::energy, &devices::Energy::power>},
+    {"energy", "energy", Unit::joules, member<&DeviceState::energy, &devices::Energy::joules>},
+    {"energy_per_step", "energy/step", Unit::joules,
+     member<&DeviceState::energy, &devices::Energy::joules_per_step>},
+    {"energy_per_token", "energy/token", Unit::joules,
+     member<&DeviceState::energy, &devices::Energy::joules_per_token>},
+    {"energy_missing", "", Unit::text, member<&DeviceState::energy, &devices::Energy::missing>},
+    {"clock", "clock", Unit::hertz, member<&DeviceState::clock>},
+    {"clock_min", "lowest", Unit::hertz, member<&DeviceState::clock_min>},
+    {"temperature_max", "hottest", Unit::kelvin, member<&DeviceState::temperature>},
+    {"utilisation", "busy", Unit::share, member<&DeviceState::utilisation>},
+    {"warnings", "", Unit::text, plain<&DeviceState::warnings>},
+};
 
 }  // namespace
 
@@ -198,8 +183,7 @@ std::string render_checks_json(const results::PreflightData& preflight) {
 }
 
 std::string machine_text(const results::RunData& run) {
-  std::set<std::string> hosts;
-  std::set<std::string> kinds;
+  std::set<std::string> hosts, kinds;
   for (const results::RankFacts& facts : run.rank_facts) {
     hosts.insert(escape(facts.host));
     kinds.insert(node_text(facts));
@@ -222,17 +206,15 @@ std::string headline(const RunReport& report) {
 }
 
 std::string partial_text(const results::RunData& run) {
-  const std::string text = "the run did not finish";
-  if (run.planned <= 0) return text;
-  return fmt::format("{}: it has {} of its {} points", text, run.points.size(), run.planned);
+  if (run.planned <= 0) return "the run did not finish";
+  return fmt::format("the run did not finish: it has {} of its {} points", run.points.size(),
+                     run.planned);
 }
 
 Facts header(const RunReport& report, const Sections& sections) {
   const results::RunData& run = *report.data;
   Facts facts;
-  if (!run.complete) {
-    facts.emplace_back("PARTIAL", partial_text(run));
-  }
+  if (!run.complete) facts.emplace_back("PARTIAL", partial_text(run));
   facts.emplace_back("machine", machine_text(run));
   add(facts, "device", {run.device, run.device_detail});
   // Only the name before the first comma is shown; the run file has the MPI library's full text.
@@ -250,9 +232,7 @@ Facts header(const RunReport& report, const Sections& sections) {
                                                 run.warnings.size() - most_warnings));
     }
   }
-  if (run.preflight && sections.has(Section::preflight)) {
-    append(facts, check_facts(*run.preflight));
-  }
+  if (run.preflight && sections.has(Section::preflight)) append(facts, check_facts(*run.preflight));
   return facts;
 }
 
@@ -266,7 +246,7 @@ DocumentTable device_table(const Curve& curve) {
     ranks.push_back(Json(point.data->ranks));
   }
   DocumentTable table = table_of<DeviceState>(
-      device_metrics(), states,
+      device_metrics, states,
       "ranks clock clock_min utilisation temperature_max power energy_per_step energy_per_token",
       {{{"ranks", "ranks", Unit::count}, std::move(ranks)}});
   table.title = title_of(curve);
@@ -294,9 +274,9 @@ Facts device_remarks(const Curve& curve) {
 }
 
 Json device_state_json(const PointReport& point) {
-  const devices::DeviceState& state = point.devices;
+  const DeviceState& state = point.devices;
   if (state.series.empty() && state.warnings.empty()) return {};
-  Json object = object_of<DeviceState>(device_metrics(), state);
+  Json object = object_of<DeviceState>(device_metrics, state);
   object["series"] = list_json(state.series, [&](const devices::SeriesSummary& at) {
     const results::DeviceSeries& data = *at.data;
     return Json{{"rank", data.rank},

@@ -3,7 +3,6 @@
 #include "analysis/render/curve_tables.hpp"
 
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <string_view>
 
@@ -94,10 +93,6 @@ void add_to_calibration(const PointReport& point, Sentences& remarks) {
                         text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
   }
   remarks.add("links", point, text);
-}
-
-std::string memory_text(double bytes) {
-  return units::format(units::Bytes{static_cast<std::uint64_t>(bytes)});
 }
 
 std::string folded_text(const results::PointData& data) {
@@ -207,11 +202,9 @@ void add_gpus(const PointReport& point, Facts& facts) {
 void add_arithmetic(const PointReport& point, Facts& facts) {
   std::map<std::string, std::size_t> others;  // number of rows by arithmetic
   for (const microbench::RowReport& row : point.bench->rows) {
-    const auto dtype = row.data->text.find("dtype");
-    const auto arithmetic = row.data->text.find("arithmetic");
-    if (dtype == row.data->text.end() || dtype->second != "tf32") continue;
-    if (arithmetic == row.data->text.end()) continue;
-    if (arithmetic->second.find("tf32 inputs") == std::string::npos) ++others[arithmetic->second];
+    const std::string arithmetic = text_of(*row.data, "arithmetic");
+    if (text_of(*row.data, "dtype") != "tf32" || arithmetic.empty()) continue;
+    if (arithmetic.find("tf32 inputs") == std::string::npos) ++others[arithmetic];
   }
   for (const auto& [arithmetic, rows] : others) {
     facts.emplace_back("NO TF32", fmt::format("{} multiplied with {}", base::counted(rows, "row"),
@@ -260,8 +253,8 @@ void add_model(const PointReport& point, Sentences& remarks) {
     remarks.add(
         "memory", point,
         fmt::format("{} a rank in pinned and pageable buffers of the host, {} in all others",
-                    memory_text(*point.host_memory_per_rank),
-                    memory_text(*point.device_memory_per_rank)));
+                    value_text(*point.host_memory_per_rank, Unit::bytes),
+                    value_text(*point.device_memory_per_rank, Unit::bytes)));
   }
 }
 

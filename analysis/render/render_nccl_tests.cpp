@@ -54,22 +54,13 @@ std::string size_line(const PlacePair& pair) {
                      placement(pair.in_place));
 }
 
-std::string without_blanks(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
-}
-
-std::string columns_heading() {
-  const auto line = [](const std::array<std::string_view, 5>& what, std::string_view time,
-                       std::string_view algbw, std::string_view busbw, std::string_view wrong) {
-    const std::string half = fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", time, algbw, busbw, wrong);
-    return without_blanks(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}", what[0], what[1],
-                                      what[2], what[3], what[4], half, half));
-  };
-  return without_blanks(fmt::format("#{:>52}  {:^30}  {:^30}", "", "out-of-place", "in-place")) +
-         line({"size", "count", "type", "redop", "root"}, "time", "algbw", "busbw", "#wrong") +
-         line({"(B)", "(elements)", "", "", ""}, "(us)", "(GB/s)", "(GB/s)", "");
-}
+constexpr std::string_view columns_heading =
+    "#                                                               out-of-place"
+    "                      in-place\n"
+    "#       size         count      type   redop    root"
+    "     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong\n"
+    "#        (B)    (elements)                          "
+    "     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
 
 /// Returns the line of settings above a table, with those settings that are known. It says one
 /// thread per process, since this is how Isoscale measures.
@@ -82,7 +73,6 @@ std::string settings_line(const CollectiveGroup& group) {
       is_checked = is_checked || (row != nullptr && row->data->wrong);
     }
   }
-  if (sizes.empty()) return "";
   const auto [smallest, largest] = std::ranges::minmax(sizes);
   return fmt::format("# nThread 1 minBytes {:.0f} maxBytes {:.0f} validation: {:d}\n", smallest,
                      largest, is_checked);
@@ -106,8 +96,8 @@ std::string average_line(const CollectiveGroup& group) {
 }
 
 std::string group_text(const PointReport& point, const CollectiveGroup& group) {
-  std::string text = fmt::format("#\n# {}: {}\n", bench_title(point), escape(group_title(group))) +
-                     settings_line(group) + "#\n" + columns_heading();
+  std::string text = fmt::format("#\n# {}: {}\n{}#\n{}", bench_title(point),
+                                 escape(group_title(group)), settings_line(group), columns_heading);
   std::int64_t failed_checks = 0;
   for (const PlacePair& pair : group.sizes) {
     text += size_line(pair);

@@ -51,7 +51,8 @@ DocumentTable breakdown_table(const Curve& curve) {
   DocumentTable table{.title = "where a step went, mean over ranks" + of_launches(traced)};
   for (const PointReport* const at : traced) {
     std::vector<Cell> cells{{"ranks", Json(at->data->ranks)}};
-    add_part_cells(cells, [&](auto part) { return share(*at, part); });
+    add_part_cells(cells,
+                   [&](auto part) { return share_text(at->breakdown, part, *at->breakdown.mean); });
     cells.push_back({"tracing", value_json(at->instrumentation_overhead), Unit::share});
     cells.push_back({"where a step went", breakdown_bar(*at->breakdown.mean), Unit::text});
     add_row(table, std::move(cells));
@@ -65,8 +66,7 @@ DocumentTable breakdown_table(const Curve& curve) {
 /// shown, since these have the same values.
 void add_efficiency(const Curve& curve, const Sections& sections, Document& document) {
   const bool has_intervals = std::ranges::any_of(curve.points, [](const PointReport& at) {
-    const std::optional<statistics::Located> speedup = speedup_of(at);
-    return speedup && speedup->lower;
+    return speedup_of(at).value_or(statistics::Located{}).lower.has_value();
   });
   if (!curve.baseline || (!has_intervals && sections.are_all())) return;
   DocumentTable table =
@@ -129,8 +129,7 @@ void add_legend(Document& document, const std::vector<std::string>& sentences) {
 std::vector<std::string> bench_key() {
   return {
       "Time of one call: median over plays, each as long as its slowest rank, and 95% interval; "
-      "p99 "
-      "of single calls.",
+      "p99 of single calls.",
       "algbw and busbw as nccl-tests defines them; of ceiling: of the best of this run; hidden: "
       "share of the shorter part.",
       "Slow pairs: below their class's median by 3.5 scaled median deviations and 10%, or by a "
@@ -138,13 +137,6 @@ std::vector<std::string> bench_key() {
       "of fewer than 4 twice the best.",
       "Calibration: error is what a time between the sizes is promised to keep to, from leaving "
       "out each size in turn."};
-}
-
-std::vector<std::string> inference_key() {
-  return {
-      "TTFT: time to the first tokens of all samples of a batch; TPOT: time per output token, in "
-      "the middle of the output; tokens/s: of decode, over all replicas; frontier: nothing of this "
-      "run is as quick per token and yields more per rank."};
 }
 
 void add_curve_key(Document& document) {
@@ -233,7 +225,12 @@ void add_tables(Document& document, std::string title, std::vector<DocumentTable
 void add_legends(const RunReport& run, Document& document) {
   if (!run.curves.empty()) add_curve_key(document);
   add_legend(document, serve_key(run));
-  if (!inference_tables(run).empty()) add_legend(document, inference_key());
+  if (!inference_tables(run).empty()) {
+    add_legend(document,
+               {"TTFT: time to the first tokens of all samples of a batch; TPOT: time per output "
+                "token, in the middle of the output; tokens/s: of decode, over all replicas; "
+                "frontier: nothing of this run is as quick per token and yields more per rank."});
+  }
   if (!run.benches.empty() || !calibration_tables(run).empty()) add_legend(document, bench_key());
   append(document, summary_legend(run));
 }

@@ -41,9 +41,7 @@ struct CurvesSummary {
   /// Short names of curves, by title: "dp", "dp, bucket=1MiB".
   std::map<std::string, std::string> names;
 };
-/// Returns a table with a row for each curve, which shows the point that telling_point() chooses:
-/// the largest one without a label, if there is one. The row shows the baseline only if the curve
-/// has no other point.
+/// Returns a table with a row for each curve, which shows the point that telling_point() chooses.
 [[nodiscard]] CurvesSummary summarise_curves(const merge::Report& report);
 
 struct BenchesSummary {
@@ -51,7 +49,6 @@ struct BenchesSummary {
   std::size_t left_out = 0;
 };
 /// Returns the main figures of each micro-benchmark, from the point that telling_point() chooses.
-/// This is the point with the most ranks among those without a label, if there are any.
 [[nodiscard]] BenchesSummary summarise_benches(const merge::Report& report);
 
 /// These functions return the meanings of the columns of the tables of curves and of

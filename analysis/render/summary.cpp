@@ -91,9 +91,7 @@ std::vector<Note> opening(const merge::Report& report) {
       note.text = launch_text(report, run) + note.text;
       notes.push_back(std::move(note));
     };
-    if (!run.data->complete) {
-      add({"PARTIAL", partial_text(*run.data)});
-    }
+    if (!run.data->complete) add({"PARTIAL", partial_text(*run.data)});
     add(note_on(run, "FAILED", Lines::as_needed, is_failed));
     add(note_on(run, "SKIPPED", Lines::one, is_skipped));
   }
@@ -226,10 +224,9 @@ std::string argument_of(const merge::Report& report) {
   if (report.runs.size() != 1) return "FILE...";
   constexpr std::size_t longest = 60;
   const std::string& file = report.runs.front().file;
-  const bool is_plain = std::ranges::all_of(file, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view{"._/+-=:@,"}.find(c) != std::string_view::npos;
-  });
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/+-=:@,";
+  const bool is_plain = file.find_first_not_of(plain) == std::string::npos;
   return is_plain && !file.empty() && file.size() <= longest ? file : "FILE";
 }
 
@@ -244,13 +241,12 @@ Document summary_legend(const RunReport& run) {
 
 Document answer(const merge::Report& report) {
   Document document;
-  if (report.runs.size() == 1) {
-    document.push_back(Paragraph{title_of(report.runs.front()), Lines::one});
-  } else {
+  if (report.runs.size() != 1) {
     document.push_back(Paragraph{index_headline(report.index, Numbered::as_launches), Lines::one});
-    if (!report.runs.empty()) {
-      document.push_back(Paragraph{"launch 1: " + title_of(report.runs.front()), Lines::one});
-    }
+  }
+  if (!report.runs.empty()) {
+    const RunReport& first = report.runs.front();
+    document.push_back(Paragraph{launch_text(report, first) + title_of(first), Lines::one});
   }
   if (std::vector<Note> notes = opening(report); !notes.empty()) document.push_back(notes);
   const CurvesSummary curves = summarise_curves(report);

@@ -39,14 +39,13 @@ constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
     {"ranks", "ranks", Unit::count,
      [](const BenchRow& row) { return Value(row.point->data->ranks); },
      "the largest rank count without a label"},
-    {"figure", "figure", Unit::text, [](const BenchRow& row) { return value_json(row.figure); },
-     "which of its results is shown"},
+    {"figure", "figure", Unit::text, member<&BenchRow::figure>, "which of its results is shown"},
     {"value", "value", Unit::text,
      [](const BenchRow& row) {
        return value_json(row.value ? value_text(*row.value, row.unit) : "");
      },
      "the result"},
-    {"where", "at", Unit::text, [](const BenchRow& row) { return value_json(row.where); },
+    {"where", "at", Unit::text, member<&BenchRow::where>,
      "the size, pair or setting that it was reached at"},
 }};
 
@@ -235,9 +234,7 @@ void add_family(const Family& family, const RunReport& run, std::span<const Infe
 
 }  // namespace
 
-std::vector<Note> bench_legend() {
-  return legend_of(std::span<const Metric<BenchRow>>{bench_metrics});
-}
+std::vector<Note> bench_legend() { return legend_of(Metrics<BenchRow>{bench_metrics}); }
 
 BenchesSummary summarise_benches(const merge::Report& report) {
   std::vector<BenchRow> rows;
@@ -253,8 +250,7 @@ BenchesSummary summarise_benches(const merge::Report& report) {
   BenchesSummary summary;
   summary.left_out = rows.size() - std::min(rows.size(), most_summary_rows);
   rows.resize(rows.size() - summary.left_out);
-  summary.table =
-      table_of(std::span<const Metric<BenchRow>>{bench_metrics}, std::span<const BenchRow>{rows});
+  summary.table = table_of(Metrics<BenchRow>{bench_metrics}, std::span<const BenchRow>{rows});
   return summary;
 }
 

@@ -6,8 +6,6 @@
 #include <array>
 #include <cmath>
 #include <set>
-#include <span>
-#include <string_view>
 #include <utility>
 
 #include "analysis/curves.hpp"
@@ -121,8 +119,7 @@ Value notes_of(const CurveRow& row) {
 }
 
 constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
-    {"curve", "curve", Unit::text, [](const CurveRow& row) { return value_json(row.name); },
-     "what was scaled"},
+    {"curve", "curve", Unit::text, member<&CurveRow::name>, "what was scaled"},
     {"ranks", "ranks", Unit::count,
      [](const CurveRow& row) {
        return row.point == nullptr ? Value() : Value(row.point->data->ranks);
@@ -194,10 +191,7 @@ std::string name_rows(std::vector<CurveRow>& rows) {
 }
 
 CurveRow row_of(const Curve& curve) {
-  return {.curve = &curve,
-          .point = telling_point(curve),
-          .launches = 0,
-          .baseline = baseline_point(curve)};
+  return {.curve = &curve, .point = telling_point(curve), .baseline = baseline_point(curve)};
 }
 
 std::vector<CurveRow> rows_of(const merge::Report& report) {
@@ -259,34 +253,27 @@ std::string sentence_of(const std::vector<CurveRow>& rows) {
   return "No efficiency: no curve has times on two rank counts.";
 }
 
-/// If all efficiencies are against the same baseline, names it in the heading of their column, and
-/// removes the column of baselines. Also removes the latter if there is no column of efficiencies.
-void name_baseline(DocumentTable& table, const std::vector<CurveRow>& rows) {
-  std::set<std::string> names;
+/// Returns the table of the rows. If all efficiencies are against the same baseline, the heading of
+/// their column names it, and the column of baselines is left out.
+DocumentTable table_of_rows(const std::vector<CurveRow>& rows) {
+  std::set<std::string> baselines;
   for (const CurveRow& row : rows) {
-    if (has_efficiency(row)) names.insert(baseline_name(*row.curve));
+    if (has_efficiency(row)) baselines.insert(baseline_name(*row.curve));
   }
-  const auto of = [&](std::string_view key) {
-    return std::ranges::find(table.columns, key, &DocumentColumn::key);
-  };
-  const auto efficiency = of("efficiency");
-  if (efficiency != table.columns.end() && names.size() == 1) {
-    efficiency->heading += " vs " + *names.begin();
-  } else if (efficiency != table.columns.end()) {
-    return;
+  const bool is_common = baselines.size() == 1;
+  DocumentTable table =
+      table_of<CurveRow>(curve_metrics, pointers_to(rows),
+                         is_common ? "curve ranks launches efficiency step_time lost note" : "");
+  table.width = Width::of_page;
+  for (DocumentColumn& column : table.columns) {
+    if (column.key == "efficiency" && is_common) column.heading += " vs " + *baselines.begin();
   }
-  const auto baseline = of("baseline");
-  if (baseline == table.columns.end()) return;
-  const auto place = baseline - table.columns.begin();
-  table.columns.erase(baseline);
-  for (std::vector<Value>& row : table.rows) row.erase(row.begin() + place);
+  return table;
 }
 
 }  // namespace
 
-std::vector<Note> curve_legend() {
-  return legend_of(std::span<const Metric<CurveRow>>{curve_metrics});
-}
+std::vector<Note> curve_legend() { return legend_of(Metrics<CurveRow>{curve_metrics}); }
 
 CurvesSummary summarise_curves(const merge::Report& report) {
   std::vector<CurveRow> rows = rows_of(report);
@@ -296,9 +283,7 @@ CurvesSummary summarise_curves(const merge::Report& report) {
   summary.sentence = sentence_of(rows);
   summary.left_out = rows.size() - std::min(rows.size(), most_summary_rows);
   rows.resize(rows.size() - summary.left_out);
-  summary.table =
-      table_of(std::span<const Metric<CurveRow>>{curve_metrics}, std::span<const CurveRow>{rows});
-  name_baseline(summary.table, rows);
+  summary.table = table_of_rows(rows);
   return summary;
 }
 

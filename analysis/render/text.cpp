@@ -38,8 +38,6 @@ std::string csv_line(const std::vector<CsvCell>& cells, auto part) {
   return fmt::format("{}\n", fmt::join(cells | std::views::transform(part), ","));
 }
 
-constexpr std::string_view column_gap = "  ";
-
 std::string padded(const std::string& text, std::size_t width, Align align) {
   const std::size_t used = display_width(text);
   const std::string blanks(width > used ? width - used : 0, ' ');
@@ -156,11 +154,10 @@ std::string csv_values(const std::vector<CsvCell>& cells) {
   return csv_line(cells, &CsvCell::second);
 }
 
-std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
-                                   const std::vector<Row>& rows) {
+std::vector<std::size_t> widths_of(const TitledTable& table) {
   std::vector<std::size_t> widths;
-  for (const Column& column : columns) widths.push_back(display_width(column.heading));
-  for (const Row& row : rows) {
+  for (const Column& column : table.columns) widths.push_back(display_width(column.heading));
+  for (const Row& row : table.rows) {
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       widths[i] = std::max(widths[i], display_width(row.cells[i]));
     }
@@ -168,24 +165,20 @@ std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
   return widths;
 }
 
-std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows) {
-  const std::vector<std::size_t> widths = widths_of(columns, rows);
+std::string plain_table(const TitledTable& table) {
+  const std::vector<std::size_t> widths = widths_of(table);
   const auto line = [&](const std::vector<std::string>& cells, const std::string& tail) {
     std::string text;
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      text += column_gap;
-      text += padded(cells[i], widths[i], columns[i].align);
+      text += "  " + padded(cells[i], widths[i], table.columns[i].align);
     }
-    if (!tail.empty()) {
-      text += column_gap;
-      text += tail;
-    }
-    return without_trailing_blanks(text) + "\n";
+    return without_trailing_blanks(text + "  " + tail) + "\n";
   };
-  std::vector<std::string> headings(columns.size());
-  std::ranges::transform(columns, headings.begin(), &Column::heading);
-  std::string text = columns.empty() ? "" : line(headings, "");
-  for (const Row& row : rows) text += line(row.cells, row.tail);
+  std::vector<std::string> headings(table.columns.size());
+  std::ranges::transform(table.columns, headings.begin(), &Column::heading);
+  std::string text = table.title.empty() ? "" : "  " + table.title + "\n";
+  if (!headings.empty()) text += line(headings, "");
+  for (const Row& row : table.rows) text += line(row.cells, row.tail);
   return text;
 }
 

@@ -87,11 +87,10 @@ struct TitledTable {
 };
 
 /// Returns the width of each column: that of its widest heading or cell.
-[[nodiscard]] std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
-                                                 const std::vector<Row>& rows);
-/// Returns the table as text, indented by two blanks, with two blanks between columns; lines do not
-/// end in blanks.
-[[nodiscard]] std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows);
+[[nodiscard]] std::vector<std::size_t> widths_of(const TitledTable& table);
+/// Returns the table as text below its title, indented by two blanks, with two blanks between
+/// columns; lines do not end in blanks.
+[[nodiscard]] std::string plain_table(const TitledTable& table);
 
 /// Returns escaped text with Markdown's special characters escaped, too, so that it is shown as it
 /// is.

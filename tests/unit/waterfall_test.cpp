@@ -171,7 +171,7 @@ std::vector<render::TitledTable> tables_of(std::vector<results::PointData> point
   const results::RunData run = samples::run(std::move(points));
   const RunReport report = make_report(run, "a.h5", {});
   EXPECT_EQ(report.curves.size(), 1U);
-  return mapped(render::strategy_tables(report.curves.front()),
+  return mapped(render::cause_tables(report.curves.front(), render::Sections::parse("strategies")),
                 [](const auto& table) { return as_text(table); });
 }
 
