@@ -21,7 +21,6 @@
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
 #include "base/log.hpp"
-#include "settings/run_config.hpp"
 
 namespace isoscale::results {
 namespace {
@@ -158,7 +157,7 @@ bool may_replace(const fs::path& path, const fs::path& directory) {
          self == parent.st_uid;
 }
 
-void check_existing(const Output& output, const fs::path& target, settings::IfExists if_exists) {
+void check_existing(const Output& output, const fs::path& target, Publish how) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(target, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
@@ -166,7 +165,7 @@ void check_existing(const Output& output, const fs::path& target, settings::IfEx
                           : fs::is_symlink(status) ? "it is a link that leads nowhere"
                                                    : "it is not a regular file");
   }
-  if (if_exists == settings::IfExists::overwrite) {
+  if (how == Publish::replace) {
     if (fs::exists(status) && !may_replace(target, target.parent_path())) {
       refuse_output(output, "it belongs to somebody else", "replace");
     }
@@ -348,7 +347,7 @@ fs::path resolved_output(const fs::path& path) {
   return error ? path : absolute;
 }
 
-void check_output(const fs::path& path, settings::IfExists if_exists, std::string_view advice) {
+void check_output(const fs::path& path, Publish how, std::string_view advice) {
   if (path.filename().empty()) {
     throw base::usage_error("cannot write '{}': it names no file; name one with --output",
                             path.string());
@@ -356,7 +355,7 @@ void check_output(const fs::path& path, settings::IfExists if_exists, std::strin
   const fs::path target = resolved_output(path);
   const Output output{path, advice};
   check_directory(output, target.parent_path());
-  check_existing(output, target, if_exists);
+  check_existing(output, target, how);
   sweep_temporary_files(target.parent_path());
   try {
     const TemporaryFile trial{target.parent_path()};

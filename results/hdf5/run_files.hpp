@@ -12,10 +12,6 @@
 
 #include "base/handle.hpp"
 
-namespace isoscale::settings {
-enum class IfExists : std::uint8_t;  // settings/run_config.hpp
-}
-
 namespace isoscale::results {
 
 // The functions below use POSIX file operations so that a published file is complete at all times.
@@ -23,7 +19,7 @@ namespace isoscale::results {
 
 using base::Descriptor;
 
-/// Tells if publish() may replace a file that already has the final name.
+/// Tells if a file that already has the final name may be replaced.
 enum class Publish : std::uint8_t { only_new, replace };
 
 /// A file with a unique temporary name; it is removed by the destructor unless it was published.
@@ -104,12 +100,12 @@ struct FileIdentity {
 void sweep_temporary_files(const std::filesystem::path& directory);
 
 /// Checks before a run that a run file can be written at `path`: the directory exists, and files
-/// can be created there (one is created and removed); without IfExists::overwrite, there is no file
+/// can be created there (one is created and removed); without Publish::replace, there is no file
 /// at `path` and none with the name of one of its parts; with it, a file at `path` is a regular one
 /// that this user may replace; the name is short enough for the longer names of parts. Removes
 /// temporary files that killed runs of this machine left there. Throws base::UsageError, which ends
 /// with `advice`, if a condition does not hold.
-void check_output(const std::filesystem::path& path, settings::IfExists if_exists,
+void check_output(const std::filesystem::path& path, Publish how,
                   std::string_view advice = "name another file with --output");
 
 /// Returns the path of the part file of the point number `index`: "run.part0003.h5" beside

@@ -110,8 +110,12 @@ base::ExitCode Launch::measure() {
 bool Launch::opened() {
   const bool is_new = setting_.config.resume.empty();
   on_root(setting_.world, [&] {
-    if (is_new) return results::check_output(path_, setting_.config.if_exists);
-    results::check_output(path_, settings::IfExists::overwrite,
+    if (is_new) {
+      const bool replaces = setting_.config.if_exists == settings::IfExists::overwrite;
+      return results::check_output(
+          path_, replaces ? results::Publish::replace : results::Publish::only_new);
+    }
+    results::check_output(path_, results::Publish::replace,
                           "--resume writes into this file: resume a copy of it elsewhere");
   });
   results::PreflightData looked = preflight({.config = setting_.config,

@@ -12,6 +12,7 @@
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "executor/host/host.hpp"
 #include "executor/plugin.hpp"
 #include "preflight/collect_facts.hpp"
@@ -151,7 +152,8 @@ std::optional<std::string> reason_not_to_sniff(const PreflightWish& wish,
   if (wish.executor == nullptr) return "no device was found to run on";
   if (wish.config.share_gpu == settings::ShareGpu::yes) return "ranks share GPUs";
   if (node_of_rank.size() < fewest) {
-    return fmt::format("{} ranks are too few to compare with each other", node_of_rank.size());
+    return fmt::format("{} are too few to compare with each other",
+                       base::counted(node_of_rank.size(), "rank"));
   }
   std::vector<int> everyone(node_of_rank.size());
   std::iota(everyone.begin(), everyone.end(), 0);

@@ -16,37 +16,37 @@ namespace {
 
 class Output : public RunFileTest {
  protected:
-  static void expect_no_output(const std::filesystem::path& path, IfExists if_exists,
+  static void expect_no_output(const std::filesystem::path& path, Publish how,
                                const std::vector<std::string>& words) {
-    expect_error([&] { check_output(path, if_exists); }, words);
+    expect_error([&] { check_output(path, how); }, words);
   }
 };
 
 TEST_F(Output, IsAcceptedWhereItCanBeWrittenAndLeavesNothing) {
-  check_output(file(), IfExists::refuse);
-  check_output(file(), IfExists::overwrite);
+  check_output(file(), Publish::only_new);
+  check_output(file(), Publish::replace);
   EXPECT_TRUE(directory_.names().empty());
 }
 
 TEST_F(Output, RefusesPartsOfAnEarlierRun) {
   put(at("run.part0003.h5"), "precious");
   put(at("run.party.h5"), "no part");
-  expect_no_output(file(), IfExists::refuse, {"run.part0003.h5"});
-  check_output(at("other.h5"), IfExists::refuse);
+  expect_no_output(file(), Publish::only_new, {"run.part0003.h5"});
+  check_output(at("other.h5"), Publish::only_new);
 }
 
 TEST_F(Output, RefusesPlacesThatTakeNoFile) {
   put("a file");
   std::filesystem::create_symlink("nowhere", at("link.h5"));
-  expect_no_output(at("no/run.h5"), IfExists::refuse, {"no/run.h5", "create it"});
-  expect_no_output(file() / "run.h5", IfExists::refuse, {"not a directory"});
-  expect_no_output(directory_.path(), IfExists::overwrite, {"it is a directory"});
-  expect_no_output(at(""), IfExists::overwrite, {"names no file"});
-  expect_no_output("/dev/null", IfExists::overwrite, {"not a regular file"});
-  expect_no_output("/proc/run.h5", IfExists::refuse, {"/proc"});
-  expect_no_output(at(std::string(250, 'x') + ".h5"), IfExists::refuse, {"characters"});
-  expect_no_output(at("link.h5"), IfExists::overwrite, {"leads nowhere"});
-  expect_error([&] { check_output(at("none/run.h5"), IfExists::overwrite, "resume a copy"); },
+  expect_no_output(at("no/run.h5"), Publish::only_new, {"no/run.h5", "create it"});
+  expect_no_output(file() / "run.h5", Publish::only_new, {"not a directory"});
+  expect_no_output(directory_.path(), Publish::replace, {"it is a directory"});
+  expect_no_output(at(""), Publish::replace, {"names no file"});
+  expect_no_output("/dev/null", Publish::replace, {"not a regular file"});
+  expect_no_output("/proc/run.h5", Publish::only_new, {"/proc"});
+  expect_no_output(at(std::string(250, 'x') + ".h5"), Publish::only_new, {"characters"});
+  expect_no_output(at("link.h5"), Publish::replace, {"leads nowhere"});
+  expect_error([&] { check_output(at("none/run.h5"), Publish::replace, "resume a copy"); },
                {"cannot write", "resume a copy"});
 }
 
@@ -72,7 +72,7 @@ TEST_F(Output, RefusesADirectoryWithoutPermission) {
   ASSERT_EQ(chmod(directory_.path().c_str(), 0555), 0);
   {
     const Stranger stranger;
-    expect_no_output(file(), IfExists::refuse, {"Permission denied", "--output"});
+    expect_no_output(file(), Publish::only_new, {"Permission denied", "--output"});
   }
   ASSERT_EQ(chmod(directory_.path().c_str(), 0755), 0);
 }
@@ -82,13 +82,13 @@ TEST_F(Output, RefusesToReplaceOtherPeoplesFilesWhereOnlyTheyMay) {
   put("precious");
   ASSERT_EQ(chmod(directory_.path().c_str(), 01777), 0);
   const Stranger stranger;
-  expect_no_output(file(), IfExists::overwrite, {"belongs to somebody else"});
+  expect_no_output(file(), Publish::replace, {"belongs to somebody else"});
 }
 
 TEST_F(Output, GoesThroughALink) {
   put(at("real.h5"), "old");
   std::filesystem::create_symlink("real.h5", file());
-  check_output(file(), IfExists::overwrite);
+  check_output(file(), Publish::replace);
   write({0});
   EXPECT_TRUE(std::filesystem::is_symlink(file()));
   EXPECT_EQ(read_run(at("real.h5")).points.size(), 1U);
@@ -119,7 +119,7 @@ TEST_F(Output, DoesNotReplaceWhatCameIntoBeingMeanwhile) {
 TEST_F(Output, TakesAPathRelativeToTheWorkingDirectory) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(directory_.path());
-  check_output("run.h5", IfExists::refuse);
+  check_output("run.h5", Publish::only_new);
   RunWriter writer{"run.h5", samples::header(), IfExists::refuse};
   std::filesystem::current_path(before);
   writer.commit(samples::point(0));
@@ -155,7 +155,7 @@ TEST_F(Output, SweepsTemporaryFilesOfDeadProcessesOnly) {
   ASSERT_EQ(directory_.names().size(), 1U);
   const TemporaryFile living{directory_.path()};
   put(at(".isoscale-elsewhere-99999999-0.tmp"), "of another machine");
-  check_output(file(), IfExists::refuse);
+  check_output(file(), Publish::only_new);
   EXPECT_THAT(directory_.names(), UnorderedElementsAre(".isoscale-elsewhere-99999999-0.tmp",
                                                        living.path().filename().string()));
 }

@@ -199,7 +199,7 @@ TEST_P(KilledBeforeEveryCall, LosesNothingCommitted) {
     ASSERT_LE(indices.size(), static_cast<std::size_t>(progress.committed) + 1);
     ASSERT_TRUE(run.complete || !ended);
     // The next run cleans up and can take the name.
-    check_output(file, IfExists::overwrite);
+    check_output(file, Publish::replace);
     RunWriter{file, samples::header(), IfExists::overwrite}.finish(samples::header());
     ASSERT_THAT(directory.names(), ElementsAre("run.h5"));
   }
