@@ -27,7 +27,7 @@ const factorOf = (value, factors) => factors.find(([least]) => Math.abs(value) >
 export function si(value, unit = "") {
   if (!known(value)) return missing;
   const [factor, prefix] = value === 0 ? [1, ""] : factorOf(value, prefixes) ?? prefixes.at(-1);
-  const between = prefix && unit.includes(" ") ? " " : "";
+  const between = prefix && /^[a-z]{4}| /.test(unit) ? " " : ""; // of words, as in "94.2 k tokens/s"
   return `${digits(value / factor)} ${prefix}${between}${unit}`.trim();
 }
 
@@ -35,7 +35,7 @@ export const seconds = (value) => si(value, "s");
 export const bandwidth = (value) => si(value, "B/s");
 export const flops = (value) => si(value, "FLOP/s");
 /** Formats a ratio: 0.253 -> "25.3%". */
-export const percent = (value, places = 1) => (known(value) ? `${(100 * value).toFixed(places)}%` : missing);
+export const percent = (value, places = 1) => (known(value) ? `${fixed(100 * value, places)}%` : missing);
 
 /** Formats a number of bytes: a whole number of GiB, MiB or KiB in the largest of these units, a
  * whole number below 1024 in B, and all others with a decimal prefix: "1.50 kB". */
@@ -53,7 +53,7 @@ export function memory(value) {
   return `${digits(value / factor)} ${unit}`;
 }
 
-export const fixed = (value, places = 2) => (known(value) ? value.toFixed(places) : missing);
+export const fixed = (value, places = 2) => (known(value) ? value.toFixed(places).replace(/^-(?=[0.]*$)/, "") : missing);
 
 /** The forms of values in tables. `text` formats a value, `unit` is the unit of a number in copied
  * CSV, `number: false` means words, and `look` is the CSS class of a cell. All other forms are

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // Makes the data series of a chart (lines with their intervals), and the objects that describe a
 // whole line chart (see chart.js), such as one with lines over rank counts.
-import { endsOf, formOf, joined, known, lined, meshText, percent, seconds } from "./format.js";
+import { endsOf, formOf, joined, known, lined, meshText, seconds } from "./format.js";
 import { metricsOf } from "./table.js";
 
 /** The symbols of series, all filled, since hollow symbols have a meaning (see hollow()). */
@@ -33,8 +33,9 @@ export const markLine = (data, own = {}) => ({ silent: true, precision: 12, symb
 export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };
 /** Makes the switch of the axis of values between "log" and "linear", the default first. */
 export const scales = (...choices) => ({ name: "y", label: "values", choices });
-/** Formats a share for an axis, with tenths of a percent where labels might else be equal. */
-export const axisPercent = (value) => percent(value, Math.abs(100 * value - Math.round(100 * value)) > 0.005 ? 1 : 0);
+/** Format a number and a share for an axis, with no more decimals than labels need. */
+export const axisNumber = (value) => String(Number(value.toFixed(2)));
+export const axisPercent = (value) => `${axisNumber(100 * value)}%`;
 /** Returns the title of a chart of the point metric `key`, and the formats of its values. */
 export function viewOf(key) {
   const metric = metricsOf("point")[key];

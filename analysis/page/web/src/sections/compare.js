@@ -3,7 +3,7 @@
 // Makes the page of a comparison of sides, which are one or more launches each: the verdict, the
 // differences point by point with their causes, curves, and differences in setup.
 import {
-  axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, hollow, isNarrow, joined, known, labels,
+  axisNumber, axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, hollow, isNarrow, joined, known, labels,
   lined, listed, markLine, meshTip, metricsOf, missing, note, oneOf, overRanks, partOfCause, percent, periodText, pointTip,
   rankCount, ranksText, rateOf, scales, signedPercent, timeTip, tracing, viewOf, whiskers,
 } from "../kit.js";
@@ -186,7 +186,7 @@ const sizes = {
   },
   efficiency: {
     of: ({ efficiency: { points, lower, upper } }) => [points, lower, upper],
-    text: (value) => `${value > 0 ? "+" : ""}${fixed(value, 1)} points`, axis: (value) => fixed(value, 0),
+    text: (value) => `${value > 0 ? "+" : ""}${fixed(value, 1)} points`, axis: axisNumber,
     name: "difference of efficiency in points", least: 10,
   },
 };
@@ -274,7 +274,7 @@ const ways = {
   "efficiency, points": {
     parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })),
     text: (value) => `${fixed(value, 1)} points`,
-    axis: (value) => fixed(value, 0),
+    axis: axisNumber,
   },
   "step time": {
     parts: (at) => (at.step.against > 0 ? at.step.why.map(({ cause, seconds }) => ({ cause, value: seconds / at.step.against })) : []),

@@ -4,8 +4,8 @@
 // the launches of one experiment, the spread of their step times, and points that were not joined;
 // and the index of many runs, with the throughput of each machine over time.
 import {
-  column, columns, counted, data, dateText, joined, labels, largestBy, lined, linesChart, meshTip, overRanks, percent, rankCount,
-  scales, si, timeTip, viewOf,
+  axisPercent, column, columns, counted, data, dateText, joined, labels, largestBy, lined, linesChart, meshTip, overRanks, percent,
+  rankCount, scales, si, timeTip, viewOf,
 } from "../kit.js";
 
 const curveColumns = columns("point", "curve, ranks, nodes, launches:count, step_time~, throughput, unit, speedup~, efficiency~", labels,
@@ -101,7 +101,7 @@ function overTime(machine, i, runs) {
     id: `over-time-${i}`, title: machine.name,
     note: "throughput over the experiment's median, by when the run began; labelled points are left out. Whether a change is established: isoscale compare",
     table: { columns: trendColumns, items: trends }, x: { type: "time" },
-    y: { scale: true, format: (value) => percent(value, 0) },
+    y: { scale: true, format: axisPercent },
     tip: ({ seriesName, data: at }) => `${seriesName}\n${dateText(new Date(at.value[0]).toISOString())}: ` +
       `${si(at.throughput.value)} ${at.throughput.unit}\nIsoscale ${at.version}`,
     lines: trends.map((trend) => ({ name: `${trend.title} on ${trend.ranks}`, symbolSize: 6, stroke: { width: 1 }, items: itemsOf(trend) })),
@@ -156,7 +156,7 @@ function spreadChart(report, found) {
 function says(found, curves) {
   const launches = `${data.report.runs.length} launches`;
   const widest = largestBy(found, ({ spread }) => spread);
-  if (!widest) return `${launches}, ${curves.length} curves`;
+  if (!widest) return `${launches}, ${counted(curves.length, "curve")}`;
   return `${launches}; they differ most at ${widest.curve} on ${rankCount(widest.ranks)}: by ${percent(widest.spread)}`;
 }
 

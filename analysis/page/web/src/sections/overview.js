@@ -145,7 +145,7 @@ function warningsOf(report, curves) {
     ...merged(report.runs.flatMap(ofRun), report.runs.length), ...ofPoints(curves), ...ofBenches(report), ...ofLeftOut(report),
     ...report.warnings.map((text) => ({ text, target: report.runs.length > 1 ? "launches" : undefined })),
     ...ofPairs(report), ...ofDevices(curves),
-    ...(notes.length > 0 ? [{ text: `this page shows less than the file holds: ${notes.length} notes`, target: "notes" }] : []),
+    ...(notes.length > 0 ? [{ text: `this page shows less than the file holds: ${counted(notes.length, "note")}`, target: "notes" }] : []),
   ];
   const rank = ({ grave, hardware }) => (grave ? 0 : hardware ? 1 : 2);
   return items.sort((a, b) => rank(a) - rank(b));
