@@ -84,11 +84,16 @@ constexpr std::string_view point_columns =
     "wait=parts/wait bubble=parts/bubble gap=parts/gap other=parts/other hidden_communication "
     "communication_ratio instrumentation_overhead hidden_transfer";
 constexpr std::string_view row_columns =
-    "row_status=status row_reason=reason row_dtype=dtype op reduction in_place implementation axis "
-    "groups algorithm protocol registration class cache origin kind together part collective pair "
-    "bytes count root members m n k batch flop src dst numa estimate plays=time/plays "
-    "calls=time/calls time_median=time/median time_lower=time/lower time_upper=time/upper "
-    "time_min=time/min time_max=time/max time_p99=time/p99 algbw busbw flops bandwidth wrong";
+    "row_status=status row_reason=reason row_dtype=text/dtype op=text/op reduction=text/reduction "
+    "in_place=text/in_place implementation=text/implementation axis=text/axis groups=text/groups "
+    "algorithm=text/algorithm protocol=text/protocol registration=text/registration "
+    "class=text/class cache=text/cache origin=text/origin kind=text/kind together=text/together "
+    "part=text/part collective=text/collective pair=text/pair bytes=number/bytes "
+    "count=number/count root=number/root members=number/members m=number/m n=number/n k=number/k "
+    "batch=number/batch flop=number/flop src=number/src dst=number/dst numa=number/numa "
+    "estimate=number/estimate plays=time/plays calls=time/calls time_median=time/median "
+    "time_lower=time/lower time_upper=time/upper time_min=time/min time_max=time/max "
+    "time_p99=time/p99 algbw busbw flops bandwidth wrong";
 constexpr std::string_view joined_columns =
     "ranks_per_node_fewest=ranks_per_node/fewest ranks_per_node_most=ranks_per_node/most "
     "axes=axes_text curve=joined/fingerprint launches=joined/launches "
@@ -96,11 +101,14 @@ constexpr std::string_view joined_columns =
     "joined_step_time_upper=joined/step_time/upper joined_spread=joined/spread "
     "joined_throughput=joined/throughput/value joined_speedup=joined/speedup "
     "joined_efficiency=joined/efficiency left_out=joined/left_out";
-constexpr std::string_view infer_and_serve_columns =
-    "prompt output position tokens replicas cache_bytes tokens_per_second "
-    "tokens_per_second_per_rank on_frontier saturated highest rate offered achieved requests "
-    "utilisation imbalance requests_per_batch backlog backlog_growth request replica "
-    "arrival=arrival_seconds "
+constexpr std::string_view infer_columns =
+    "prompt=number/prompt output=number/output position=number/position tokens=number/tokens "
+    "replicas=number/replicas cache_bytes=number/cache_bytes tokens_per_second "
+    "tokens_per_second_per_rank on_frontier saturated=text/saturated highest=text/highest";
+/// Columns from the numbers that rows of the workload serve store.
+constexpr std::string_view serve_columns =
+    "rate offered achieved requests utilisation imbalance requests_per_batch backlog "
+    "backlog_growth request replica arrival=arrival_seconds "
     "dispatched=dispatched_seconds start=start_seconds first=first_seconds end=end_seconds "
     "latency_median=latency_median_seconds latency_p90=latency_p90_seconds "
     "latency_p99=latency_p99_seconds latency_max=latency_max_seconds "
@@ -140,8 +148,7 @@ Json line_json(const merge::Joined& joined, const PointReport& point) {
 Json row_json(const PointReport& point, const microbench::RowReport& row,
               const std::vector<Inference>& all) {
   const results::RowData& data = *row.data;
-  Json object(data.text);
-  object.update(Json(data.number));
+  Json object{{"text", data.text}, {"number", data.number}};
   object.update(object_of<microbench::RowReport>(
       row_metrics(), row, "status reason time algbw busbw flops bandwidth wrong"));
   if (!row.time) object["time"].erase("plays");
@@ -165,7 +172,8 @@ std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& ro
   add_csv_cells(cells, point, point_columns);
   add_csv_cells(cells, row, row_columns);
   add_csv_cells(cells, point, joined_columns);
-  add_csv_cells(cells, row, infer_and_serve_columns);
+  add_csv_cells(cells, row, infer_columns);
+  add_csv_cells(cells, row.is_object() ? row["number"] : Json{}, serve_columns);
   add_csv_cells(cells, point, "work_growth");
   add_csv_cells(cells, row, "src_world_rank dst_world_rank");
   add_csv_cells(cells, point, others);
