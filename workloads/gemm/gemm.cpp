@@ -239,11 +239,6 @@ RowSpec row_of(const GemmCase& one, const Request& request) {
 
 }  // namespace
 
-std::uint64_t Shape::bytes() const {
-  return a_count() * program::element_size(a) + b_count() * program::element_size(b) +
-         d_count() * program::element_size(d);
-}
-
 Shape shape_of(const program::Gemm& gemm, const program::RankProgram& program) {
   const auto type = [&](const program::Matrix& matrix) {
     return program.buffers[matrix.slice.buffer].dtype;

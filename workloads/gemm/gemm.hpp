@@ -35,7 +35,11 @@ struct Shape {
   [[nodiscard]] std::uint64_t b_count() const { return std::uint64_t{k} * n * batch; }
   [[nodiscard]] std::uint64_t d_count() const { return std::uint64_t{m} * n * batch; }
   [[nodiscard]] double flop() const { return 2.0 * m * n * k * batch; }
-  [[nodiscard]] std::uint64_t bytes() const;  ///< size of A, B and D
+  /// Returns the size of A, B and D.
+  [[nodiscard]] std::uint64_t bytes() const {
+    return a_count() * program::element_size(a) + b_count() * program::element_size(b) +
+           d_count() * program::element_size(d);
+  }
 };
 
 /// Returns the shape of a multiplication in a program, with the origin "model".

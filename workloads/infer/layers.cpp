@@ -149,29 +149,21 @@ BufferId Layers::forward(const Pass& pass, const Matrix& input) {
   return activation;
 }
 
-BufferId Layers::logits(const Matrix& input, std::uint64_t rows) {
-  return multiply({.weight = weights_.vocabulary(), .inputs = g_.hidden, .outputs = g_.vocabulary},
-                  input, rows);
-}
-
 BufferId Layers::attention(int layer, const Pass& pass, const Matrix& input) {
   const BufferId qkv =
       multiply({.weight = weights_.of(layer, Tensor::qkv), .inputs = g_.hidden, .outputs = g_.qkv},
                input, pass.rows());
   remember(layer, pass, qkv);
   const BufferId context = new_buffer(pass.rows() * g_.context);
-  const std::uint64_t step = samples_at_once(pass);
+  const std::uint64_t of_sample = g_.kv_heads * g_.grouped * pass.positions * pass.length() *
+                                  program::element_size(types_.compute);
+  const std::uint64_t step =
+      std::clamp<std::uint64_t>(most_score_bytes / of_sample, 1, pass.samples);
   for (std::uint64_t sample = 0; sample < pass.samples; sample += step) {
     attend(layer, pass, sample, std::min(step, pass.samples - sample), qkv, context);
   }
   builder_.release(qkv);
   return context;
-}
-
-std::uint64_t Layers::samples_at_once(const Pass& pass) const {
-  const std::uint64_t of_sample = g_.kv_heads * g_.grouped * pass.positions * pass.length() *
-                                  program::element_size(types_.compute);
-  return std::clamp<std::uint64_t>(most_score_bytes / of_sample, 1, pass.samples);
 }
 
 void Layers::remember(int layer, const Pass& pass, BufferId qkv) {

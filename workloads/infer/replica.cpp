@@ -57,6 +57,11 @@ struct Ring {
   }
 };
 
+void require(std::uint64_t asked, std::uint64_t room, const char* what) {
+  if (asked >= 1 && asked <= room) return;
+  throw base::Error(fmt::format("{} {} where a replica has room for 1 to {}", asked, what, room));
+}
+
 }  // namespace
 
 Replica::Replica(program::Builder& builder, const Request& request, const mesh::Coordinates& at,
@@ -69,13 +74,10 @@ Replica::Replica(program::Builder& builder, const Request& request, const mesh::
       weights_(builder, g_, request),
       cache_(builder, g_, request, room.samples, room.positions),
       layers_(builder, g_, types_, weights_, cache_) {
-  if (g_.first_stage()) fill_inputs(request);
-}
-
-/// Fills the inputs. Prompts are stored as [group][position][sample] with the groups of a full
-/// batch, and tokens as [token][sample]. The inputs depend only on seed, sample and position, so
-/// they are the same on every mesh.
-void Replica::fill_inputs(const Request& request) {
+  if (!g_.first_stage()) return;
+  // Prompts are stored as [group][position][sample] with the groups of a full batch, and tokens as
+  // [token][sample]. The inputs depend only on seed, sample and position, so they are the same on
+  // every mesh.
   prompts_ = builder_.allocate({.dtype = types_.compute,
                                 .role = program::Role::input,
                                 .count = room_.samples * room_.prompt * g_.hidden});
@@ -99,11 +101,6 @@ void Replica::fill_inputs(const Request& request) {
     fill(prompts_, "prompt", group, room_.samples / groups, room_.prompt);
   }
   fill(tokens_, "token", 0, room_.samples, room_.decoded);
-}
-
-void Replica::require(std::uint64_t asked, std::uint64_t room, const char* what) const {
-  if (asked >= 1 && asked <= room) return;
-  throw base::Error(fmt::format("{} {} where a replica has room for 1 to {}", asked, what, room));
 }
 
 void Replica::prefill(std::uint64_t batch, std::uint64_t prompt) {
@@ -164,23 +161,18 @@ Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& 
                    .offset = (pass.rows() - pass.samples) * g_.hidden,
                    .count = pass.samples * g_.hidden};
   Product result{.buffer = output, .sent = last};
-  if (g_.vocabulary > 0) {
+  const bool is_split = g_.vocabulary > 0;
+  if (is_split) {
     result.buffer = layers_.logits(dense(last, pass.samples, g_.hidden), pass.samples);
     result.sent = builder_.whole(result.buffer);
     builder_.release(output);
   }
   result.sent.count = pass.samples;
-  observe(result.buffer, pass, step, g_.vocabulary > 0 ? 1 : pass.positions);
-  return result;
-}
-
-void Replica::observe(BufferId answer, const Pass& pass, const Step& step,
-                      std::uint64_t rows_of_sample) {
-  if (keep_ == Keep::nothing) return;
+  if (keep_ == Keep::nothing) return result;
   // For verification, the answers of all samples and tokens form one global tensor
   // [sample][token][row][column]. The shard says which elements of it this answer has.
   const auto tp = static_cast<std::uint64_t>(g_.tp);
-  const bool is_split = g_.vocabulary > 0;
+  const std::uint64_t rows_of_sample = is_split ? 1 : pass.positions;
   const std::uint64_t columns = is_split ? g_.vocabulary : g_.hidden;
   const std::uint64_t whole = is_split ? columns * tp : columns;
   const std::uint64_t of_sample = step.tokens * rows_of_sample * whole;
@@ -191,11 +183,8 @@ void Replica::observe(BufferId answer, const Pass& pass, const Step& step,
       .base = pass.first_sample * of_sample + step.token * rows_of_sample * whole,
       .steps = {.tp = is_split ? columns : 0, .dp = step.batch * of_sample}};
   builder_.observe(fmt::format("{}.{}", step.name, is_split ? "logits" : "output"),
-                   builder_.whole(answer), shard);
-}
-
-void Replica::drop(const Product& product) {
-  if (keep_ == Keep::nothing || !g_.last_stage()) builder_.release(product.buffer);
+                   builder_.whole(result.buffer), shard);
+  return result;
 }
 
 // Tokens are decoded one after another on a ring of stages. At tick k, stage s computes token (k -

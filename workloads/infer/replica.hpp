@@ -109,7 +109,11 @@ class Layers : public stack::OpWriter {
   /// buffer.
   [[nodiscard]] program::BufferId forward(const Pass& pass, const program::Matrix& input);
   /// Computes the output projection of `rows` rows, [rows, V / tp], in a new buffer.
-  [[nodiscard]] program::BufferId logits(const program::Matrix& input, std::uint64_t rows);
+  [[nodiscard]] program::BufferId logits(const program::Matrix& input, std::uint64_t rows) {
+    return multiply(
+        {.weight = weights_.vocabulary(), .inputs = g_.hidden, .outputs = g_.vocabulary}, input,
+        rows);
+  }
 
  private:
   [[nodiscard]] program::BufferId attention(int layer, const Pass& pass,
@@ -129,7 +133,6 @@ class Layers : public stack::OpWriter {
                                                 const program::Matrix& x,
                                                 const program::Slice& weight, std::uint64_t rows,
                                                 std::uint64_t inputs);
-  [[nodiscard]] std::uint64_t samples_at_once(const Pass& pass) const;
 
   const Weights& weights_;
   const Cache& cache_;
@@ -205,7 +208,6 @@ class Replica {
     std::uint64_t batch = 1, token = 0, tokens = 1;
   };
 
-  void fill_inputs(const Request& request);
   void prefill_group(std::uint64_t group, const Pass& pass, std::uint64_t batch);
   /// Sends the tokens of all groups from the last stage to the first.
   void hand_back(std::uint64_t batch);
@@ -216,11 +218,10 @@ class Replica {
   /// of a group or nothing. Each stage sends its result, if it has one, to the next stage.
   void shift(const std::optional<Product>& made, std::optional<std::uint64_t> samples_to_come);
   [[nodiscard]] Product answer(program::BufferId output, const Pass& pass, const Step& step);
-  void observe(program::BufferId answer, const Pass& pass, const Step& step,
-               std::uint64_t rows_of_sample);
   /// Releases the buffer of a result, unless it is an answer that is observed.
-  void drop(const Product& product);
-  void require(std::uint64_t asked, std::uint64_t room, const char* what) const;
+  void drop(const Product& product) {
+    if (keep_ == Keep::nothing || !g_.last_stage()) builder_.release(product.buffer);
+  }
   [[nodiscard]] std::uint64_t stages() const { return static_cast<std::uint64_t>(g_.stages); }
 
   program::Builder& builder_;

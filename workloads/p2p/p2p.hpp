@@ -86,7 +86,10 @@ struct Setting {
   PairChoice pairs{};
 
   [[nodiscard]] bool has_kinds_of_all() const { return !kinds.empty() && is_of_all(kinds.back()); }
-  [[nodiscard]] std::size_t pair_batches() const;
+  [[nodiscard]] std::size_t pair_batches() const {
+    if (kinds.empty() || is_of_all(kinds.front())) return 0;
+    return (rounds.size() + rounds_of_batch - 1) / rounds_of_batch;
+  }
   /// Returns the rounds of pairs in a session (batch). The last session has no rounds if it is the
   /// one for the kinds in which all ranks take part.
   [[nodiscard]] std::span<const Round> rounds_of(int batch) const;

@@ -229,11 +229,6 @@ std::span<const OptionSpec> option_table() {
   return table;
 }
 
-std::size_t Setting::pair_batches() const {
-  if (kinds.empty() || is_of_all(kinds.front())) return 0;
-  return (rounds.size() + rounds_of_batch - 1) / rounds_of_batch;
-}
-
 std::span<const Round> Setting::rounds_of(int batch) const {
   const std::size_t first = static_cast<std::size_t>(batch) * rounds_of_batch;
   if (static_cast<std::size_t>(batch) >= pair_batches()) return {};

@@ -113,11 +113,6 @@ std::span<const OptionSpec> option_table() {
   return table;
 }
 
-double Setting::mean_tokens() const {
-  const auto most = static_cast<double>(output);
-  return lengths == Lengths::fixed ? most : (1 + most) / 2;
-}
-
 Setting setting_of(const Request& request) {
   constexpr std::uint64_t usual_burst = 8;
   auto setting = typed_options<Setting>(option_table(), request.options);

@@ -36,7 +36,10 @@ struct Setting {
   std::string vocabulary{};  ///< value of the option, passed on to workload `infer`
 
   /// Returns the mean number of tokens of an answer.
-  [[nodiscard]] double mean_tokens() const;
+  [[nodiscard]] double mean_tokens() const {
+    const auto most = static_cast<double>(output);
+    return lengths == Lengths::fixed ? most : (1 + most) / 2;
+  }
 };
 /// Reads the options. Throws base::UsageError for options that exclude each other.
 [[nodiscard]] Setting setting_of(const Request& request);

@@ -141,11 +141,6 @@ std::vector<std::uint64_t> answer_lengths(Lengths lengths, std::uint64_t output,
   return tokens;
 }
 
-bool Dispatch::is_better(const State& one, const State& other) const {
-  if (policy_ == Policy::least_loaded) return one.work < other.work;
-  return policy_ == Policy::shortest_queue && one.requests < other.requests;
-}
-
 std::size_t Dispatch::assign(double work) {
   std::size_t best = turn_;
   for (std::size_t i = 1; i < state_.size(); ++i) {

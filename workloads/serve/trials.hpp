@@ -60,7 +60,10 @@ class Dispatch {
     std::uint64_t requests = 0;
     double work = 0;
   };
-  [[nodiscard]] bool is_better(const State& one, const State& other) const;
+  [[nodiscard]] bool is_better(const State& one, const State& other) const {
+    if (policy_ == Policy::least_loaded) return one.work < other.work;
+    return policy_ == Policy::shortest_queue && one.requests < other.requests;
+  }
 
   Policy policy_;
   std::vector<State> state_;

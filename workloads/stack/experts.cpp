@@ -58,14 +58,6 @@ ExpertWriter::ExpertWriter(Builder& builder, const Geometry& geometry, const Typ
       gradient_done_(std::move(gradient_done)),
       routing_(routing_of(request)) {}
 
-Matrix ExpertWriter::Weights::matrices(std::size_t expert, std::uint64_t batch) const {
-  return matrix(of_expert[expert], {.rows = rows,
-                                    .columns = columns,
-                                    .row_stride = columns,
-                                    .batch = batch,
-                                    .batch_stride = rows * columns});
-}
-
 ExpertWriter::Weights ExpertWriter::weights(int layer, Tensor tensor, Of which) const {
   Weights result{.of_expert = {},
                  .rows = tensor == Tensor::up ? g_.hidden : g_.ffn,

@@ -124,7 +124,13 @@ class ExpertWriter : public OpWriter {
     std::uint64_t rows = 0, columns = 0;
 
     /// Returns the matrices of `batch` experts, beginning with number `expert`.
-    [[nodiscard]] Matrix matrices(std::size_t expert, std::uint64_t batch) const;
+    [[nodiscard]] Matrix matrices(std::size_t expert, std::uint64_t batch) const {
+      return matrix(of_expert[expert], {.rows = rows,
+                                        .columns = columns,
+                                        .row_stride = columns,
+                                        .batch = batch,
+                                        .batch_stride = rows * columns});
+    }
   };
 
   enum class Of : std::uint8_t { weights, gradients };

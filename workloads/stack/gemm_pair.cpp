@@ -10,20 +10,180 @@
 
 namespace isoscale::workloads::stack {
 
-Operand LayerWriter::all_rows(BufferId buffer, std::uint64_t columns) const {
-  return {.plain = dense(buffer, g_.tokens, columns), .rows = {.count = g_.tokens}};
-}
+namespace {
+
+/// An activation [tokens, hidden] whose rows have been gathered from all ranks of the tp group.
+struct GatheredRows {
+  std::vector<Operand> blocks;  ///< in the order in which they arrive
+  std::vector<Operand> pieces;  ///< the same rows, in as few contiguous pieces as possible
+  BufferId received = no_buffer;
+};
+
+/// Gathers the rows of all ranks before a pair of GEMMs, and sums and scatters them after it, for
+/// sequence parallelism (Korthikanti et al., arXiv 2205.05198, section 4.2.2). Without sequence
+/// parallelism every rank has all rows, and they are summed by an all-reduce. Rows are sent in
+/// parts, so that one part is sent while another is multiplied. A part is one of `chunks`
+/// collectives, or one step of a ring (Wang et al., ASPLOS 2023, "Overlap communication with
+/// dependent computation via decomposition").
+class TensorRows : public OpWriter {
+ public:
+  using OpWriter::OpWriter;
+
+  /// Gathers all rows from the [shard_tokens, hidden] of each rank; without sequence parallelism
+  /// every rank has them. The result may refer to `shard`, so release the result before `shard`.
+  [[nodiscard]] GatheredRows gather(BufferId shard) {
+    if (!g_.sequence_parallel) {
+      const Operand whole = block_of(builder_.whole(shard), {.count = g_.tokens});
+      return {.blocks = {whole}, .pieces = {whole}};
+    }
+    if (g_.ring) return gather_ring(shard);
+    const std::uint64_t sent = g_.shard_tokens / g_.chunks, rows = g_.tokens / g_.chunks;
+    GatheredRows result;
+    result.received = new_rows(g_.tokens);
+    for (std::uint64_t chunk = 0; chunk < g_.chunks; ++chunk) {
+      const Slice block = rows_in(result.received, chunk * rows, rows);
+      communicate(builder_, builder_.stream("tp"), CollectiveKind::all_gather, mesh::Axis::tp,
+                  rows_in(shard, chunk * sent, sent), block);
+      result.blocks.push_back(block_of(block, {.first = chunk * rows, .count = rows}));
+    }
+    result.pieces = {block_of(builder_.whole(result.received), {.count = g_.tokens})};
+    return result;
+  }
+  void release(const GatheredRows& rows) {
+    if (rows.received != no_buffer) builder_.release(rows.received);
+  }
+
+  /// Writes the GEMM of some rows, plus the addend, into `d`.
+  using Product = std::function<void(const RowRange& rows, const Matrix& d, const Addend& addend)>;
+  /// Says whether the ops that are written after a sum can hide its communication.
+  enum class Hiding : std::uint8_t { impossible, possible };
+  /// Writes the ops that compute, in `out`, the sum of `product` over the tp group, plus `residual`
+  /// once, for the rows that this rank keeps. `out` is a new buffer for these rows; `residual` may
+  /// be no_buffer. Returns the addend that close() must still add, or no_buffer. Ops on the compute
+  /// stream that are written between reduce() and close() hide the communication. An all-reduce in
+  /// one chunk is hidden only if `hiding` is possible; otherwise it is itself on the compute
+  /// stream.
+  [[nodiscard]] BufferId reduce(const Product& product, BufferId out, BufferId residual,
+                                Hiding hiding = Hiding::impossible) {
+    if (!g_.sequence_parallel) return all_reduce(product, out, residual, hiding);
+    return g_.ring ? reduce_ring(product, out, residual) : reduce_scatter(product, out, residual);
+  }
+  void close(BufferId out, BufferId addend) {
+    if (addend == no_buffer) return;
+    add(out, addend);
+    if (g_.ring) builder_.release(addend);  // a partial sum that arrived, not the residual
+  }
+
+ private:
+  [[nodiscard]] GatheredRows gather_ring(BufferId shard) {
+    const std::uint64_t rows = g_.shard_tokens;
+    GatheredRows result;
+    result.received = new_rows(g_.tokens - rows);
+    Slice block = builder_.whole(shard);
+    result.blocks = {block_of(block, {.count = rows})};
+    for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
+      const Slice arriving = rows_in(result.received, first - rows, rows);
+      pass_on(builder_, builder_.stream("tp"), mesh::Axis::tp, block, arriving);
+      block = arriving;
+      result.blocks.push_back(block_of(block, {.first = first, .count = rows}));
+    }
+    result.pieces = {result.blocks.front(), block_of(builder_.whole(result.received),
+                                                     {.first = rows, .count = g_.tokens - rows})};
+    return result;
+  }
+
+  [[nodiscard]] BufferId all_reduce(const Product& product, BufferId out, BufferId residual,
+                                    Hiding hiding) {
+    const std::uint64_t rows = g_.tokens / g_.chunks;
+    // The communication is on a stream of its own if there are GEMMs that can hide it: those of
+    // other chunks, or those that are written after this sum.
+    const bool overlaps = g_.chunks > 1 || hiding == Hiding::possible;
+    const StreamId stream = overlaps ? builder_.stream("tp") : StreamId{0};
+    for (std::uint64_t first = 0; first < g_.tokens; first += rows) {
+      Addend addend;
+      if (residual != no_buffer) {  // each rank adds 1/tp of the residual
+        addend = {.beta = 1.0 / g_.tp, .c = rows_of(matrix_of(residual), first, rows, g_.hidden)};
+      }
+      product({first, rows}, rows_of(matrix_of(out), first, rows, g_.hidden), addend);
+      if (g_.tp == 1) continue;
+      communicate(builder_, stream, CollectiveKind::all_reduce, mesh::Axis::tp,
+                  rows_in(out, first, rows), rows_in(out, first, rows));
+    }
+    return no_buffer;
+  }
+
+  [[nodiscard]] BufferId reduce_scatter(const Product& product, BufferId out, BufferId residual) {
+    const std::uint64_t rows = g_.tokens / g_.chunks, kept = g_.shard_tokens / g_.chunks;
+    const BufferId partial = new_rows(g_.tokens);
+    for (std::uint64_t chunk = 0; chunk < g_.chunks; ++chunk) {
+      product({chunk * rows, rows}, rows_of(matrix_of(partial), chunk * rows, rows, g_.hidden), {});
+      communicate(builder_, builder_.stream("tp"), CollectiveKind::reduce_scatter, mesh::Axis::tp,
+                  rows_in(partial, chunk * rows, rows), rows_in(out, chunk * kept, kept));
+    }
+    builder_.release(partial);
+    return residual;
+  }
+
+  [[nodiscard]] BufferId reduce_ring(const Product& product, BufferId out, BufferId residual) {
+    // The partial sum of a rank's rows starts on the next rank, is sent around the ring, and is
+    // completed on the rank itself. So blocks are multiplied in the order in which gather_ring()
+    // received them, except that the rank's own block, which comes first in gather_ring(), comes
+    // last here.
+    const std::uint64_t rows = g_.shard_tokens;
+    BufferId arrived = no_buffer;
+    for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
+      const BufferId mine = new_rows(rows);
+      product({first, rows}, matrix_of(mine), {});
+      if (arrived != no_buffer) {
+        add(mine, arrived);
+        builder_.release(arrived);
+      }
+      arrived = new_rows(rows);
+      pass_on(builder_, builder_.stream("tp"), mesh::Axis::tp, builder_.whole(mine),
+              builder_.whole(arrived));
+      builder_.release(mine);
+    }
+    Addend addend;
+    if (residual != no_buffer) addend = {.beta = 1, .c = matrix_of(residual)};
+    product({0, rows}, matrix_of(out), addend);
+    return arrived;
+  }
+
+  void add(BufferId into, BufferId addend) {
+    builder_.emit(0, Add{.rows = extent(g_.shard_tokens),
+                         .columns = extent(g_.hidden),
+                         .a = matrix_of(into),
+                         .b = matrix_of(addend),
+                         .dst = matrix_of(into)});
+  }
+
+  /// Returns the rows `rows` of an activation, which are all elements of `in`, as GEMMs read them.
+  [[nodiscard]] Operand block_of(const Slice& in, const RowRange& rows) const {
+    return {.plain = dense(in, rows.count, g_.hidden), .rows = rows};
+  }
+  [[nodiscard]] BufferId new_rows(std::uint64_t rows) { return new_buffer(rows * g_.hidden); }
+  /// Returns `rows` rows, from row `first` on, of a buffer [.., hidden].
+  [[nodiscard]] Slice rows_in(BufferId buffer, std::uint64_t first, std::uint64_t rows) const {
+    return {.buffer = buffer, .offset = first * g_.hidden, .count = rows * g_.hidden};
+  }
+  [[nodiscard]] Matrix matrix_of(BufferId buffer) const {
+    return dense(buffer, builder_.buffer(buffer).count / g_.hidden, g_.hidden);
+  }
+};
+
+}  // namespace
 
 void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out, int microbatch,
                                 InputCopy input_copy) {
   const Matrix y = dense(out, g_.tokens, linear.outputs);
-  const GatheredRows x = rows_.gather(in);
+  TensorRows tp_rows{builder_, g_, types_};
+  const GatheredRows x = tp_rows.gather(in);
   for (const Operand& block : x.blocks) {
     const auto& [first, count] = block.rows;
     linear_.forward(linear, microbatch, block, block.rows, rows_of(y, first, count, linear.outputs),
                     {}, input_copy);
   }
-  rows_.release(x);
+  tp_rows.release(x);
 }
 
 BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId residual,
@@ -33,9 +193,10 @@ BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId
     const auto product = [&](const RowRange& rows, const Matrix& d, const Addend& addend) {
       linear_.forward(linear, microbatch, x, rows, d, addend, input_copy);
     };
-    const RowSum sum = rows_.reduce(product, new_buffer(g_.activation(), output_for), residual);
-    rows_.close(sum);
-    return sum.out;
+    TensorRows tp_rows{builder_, g_, types_};
+    const BufferId out = new_buffer(g_.activation(), output_for);
+    tp_rows.close(out, tp_rows.reduce(product, out, residual));
+    return out;
   }
   const std::uint64_t mine = linear.outputs;
   const BufferId part = new_buffer(g_.tokens * mine);
@@ -47,7 +208,8 @@ BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId
 BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId in, BufferId d_out,
                                       int microbatch) {
   const bool is_cast = linear.operands == Operands::cast;
-  GatheredRows rows = rows_.gather(d_out);
+  TensorRows tp_rows{builder_, g_, types_};
+  GatheredRows rows = tp_rows.gather(d_out);
   if (g_.gathers()) {
     rows.blocks.front().plain = own_columns(d_out, linear.outputs);
     rows.pieces = rows.blocks;
@@ -58,18 +220,18 @@ BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId 
   for (const Operand& block : rows.blocks) {
     gradients.push_back(linear_.gradient(linear, block));
     const bool are_all_cast = is_cast && gradients.size() == rows.blocks.size();
-    if (are_all_cast) rows_.release(rows);  // the GEMMs read the cast copies
+    if (are_all_cast) tp_rows.release(rows);  // the GEMMs read the cast copies
     linear_.input_gradient(linear, gradients.back(), block.rows,
                            rows_of(dx, block.rows.first, block.rows.count, linear.inputs), {});
   }
   if (g_.gathers()) {
     d_in = scatter_columns(d_in, linear.inputs / static_cast<std::uint64_t>(g_.tp));
   }
-  after_weight_gradients(layer, microbatch, [=, this] {
+  after_weight_gradients(layer, microbatch, [=, this]() mutable {
     linear_.weight_gradient(with_gradient(linear, microbatch), microbatch,
                             {all_rows(in, linear.inputs)}, is_cast ? gradients : rows.pieces);
     gradients_.done(linear.gradient, microbatch);
-    if (!is_cast) return rows_.release(rows);
+    if (!is_cast) return tp_rows.release(rows);
     for (const Operand& gradient : gradients) linear_.release(gradient);
   });
   return d_in;
@@ -84,13 +246,14 @@ BufferId LayerWriter::first_backward(const First& first, const Operand& d_out,
   // copies of all rows. Otherwise forward kept only this rank's rows, and the rows of all ranks are
   // gathered again: here or, if the weight gradient is put off, just before it.
   const bool gathers_input = linear.operands == Operands::stored;
+  TensorRows tp_rows{builder_, g_, types_};
   std::optional<GatheredRows> all;
-  if (gathers_input && !puts_off_) all = rows_.gather(in);
-  const auto weights = [=, this] {
+  if (gathers_input && !puts_off_) all = tp_rows.gather(in);
+  const auto weights = [=, this]() mutable {
     GatheredRows rows;
-    if (gathers_input) rows = all ? *all : rows_.gather(in);
+    if (gathers_input) rows = all ? *all : tp_rows.gather(in);
     linear_.weight_gradient(with_gradient(linear, microbatch), microbatch, rows.pieces, {d_out});
-    rows_.release(rows);
+    tp_rows.release(rows);
     gradients_.done(linear.gradient, microbatch);
   };
   const auto release_residual = [=, this] {
@@ -103,15 +266,15 @@ BufferId LayerWriter::first_backward(const First& first, const Operand& d_out,
   };
   // The weight gradient, if it is written next, can hide the sum of the input gradient over tp.
   const bool hides = g_.async_reduce && !puts_off_ && order == InputGradient::first;
-  const RowSum sum =
-      rows_.reduce(product, d_in, residual.buffer,
-                   hides ? TensorRows::Hiding::possible : TensorRows::Hiding::impossible);
-  if (puts_off_) rows_.close(sum);
-  const bool closes_later = sum.is_open() && !puts_off_;
+  const BufferId addend =
+      tp_rows.reduce(product, d_in, residual.buffer,
+                     hides ? TensorRows::Hiding::possible : TensorRows::Hiding::impossible);
+  if (puts_off_) tp_rows.close(d_in, addend);
+  const bool closes_later = addend != no_buffer && !puts_off_;
   if (!closes_later) after_weight_gradients(layer, microbatch, release_residual);
   if (order == InputGradient::first) after_weight_gradients(layer, microbatch, weights);
   if (closes_later) {  // the weight gradient hides the communication
-    rows_.close(sum);
+    tp_rows.close(d_in, addend);
     release_residual();
   }
   return d_in;
@@ -178,134 +341,6 @@ std::vector<Positions> inner_positions(const Geometry& g) {
     }
   }
   return result;
-}
-
-Slice TensorRows::rows_in(BufferId buffer, std::uint64_t first, std::uint64_t rows) const {
-  return {.buffer = buffer, .offset = first * g_.hidden, .count = rows * g_.hidden};
-}
-
-Matrix TensorRows::matrix_of(BufferId buffer) const {
-  return dense(buffer, builder_.buffer(buffer).count / g_.hidden, g_.hidden);
-}
-
-Operand TensorRows::block_of(const Slice& in, const RowRange& rows) const {
-  return {.plain = dense(in, rows.count, g_.hidden), .rows = rows};
-}
-
-GatheredRows TensorRows::gather(BufferId shard) {
-  if (!g_.sequence_parallel) {
-    const Operand whole = block_of(builder_.whole(shard), {.count = g_.tokens});
-    return {.blocks = {whole}, .pieces = {whole}};
-  }
-  if (g_.ring) return gather_ring(shard);
-  const std::uint64_t sent = g_.shard_tokens / g_.chunks, rows = g_.tokens / g_.chunks;
-  GatheredRows result;
-  result.received = new_rows(g_.tokens);
-  for (std::uint64_t chunk = 0; chunk < g_.chunks; ++chunk) {
-    const Slice block = rows_in(result.received, chunk * rows, rows);
-    communicate(builder_, builder_.stream("tp"), CollectiveKind::all_gather, mesh::Axis::tp,
-                rows_in(shard, chunk * sent, sent), block);
-    result.blocks.push_back(block_of(block, {.first = chunk * rows, .count = rows}));
-  }
-  result.pieces = {block_of(builder_.whole(result.received), {.count = g_.tokens})};
-  return result;
-}
-
-GatheredRows TensorRows::gather_ring(BufferId shard) {
-  const std::uint64_t rows = g_.shard_tokens;
-  GatheredRows result;
-  result.received = new_rows(g_.tokens - rows);
-  Slice block = builder_.whole(shard);
-  result.blocks = {block_of(block, {.count = rows})};
-  for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
-    const Slice arriving = rows_in(result.received, first - rows, rows);
-    pass_on(builder_, builder_.stream("tp"), mesh::Axis::tp, block, arriving);
-    block = arriving;
-    result.blocks.push_back(block_of(block, {.first = first, .count = rows}));
-  }
-  result.pieces = {result.blocks.front(), block_of(builder_.whole(result.received),
-                                                   {.first = rows, .count = g_.tokens - rows})};
-  return result;
-}
-
-void TensorRows::release(const GatheredRows& rows) {
-  if (rows.received != no_buffer) builder_.release(rows.received);
-}
-
-RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residual, Hiding hiding) {
-  if (!g_.sequence_parallel) return all_reduce(product, out, residual, hiding);
-  return g_.ring ? reduce_ring(product, out, residual) : reduce_scatter(product, out, residual);
-}
-
-RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId residual,
-                              Hiding hiding) {
-  const std::uint64_t rows = g_.tokens / g_.chunks;
-  // The communication is on a stream of its own if there are GEMMs that can hide it: those of other
-  // chunks, or those that are written after this sum.
-  const bool overlaps = g_.chunks > 1 || hiding == Hiding::possible;
-  const StreamId stream = overlaps ? builder_.stream("tp") : StreamId{0};
-  for (std::uint64_t first = 0; first < g_.tokens; first += rows) {
-    Addend addend;
-    if (residual != no_buffer) {  // each rank adds 1/tp of the residual
-      addend = {.beta = 1.0 / g_.tp, .c = rows_of(matrix_of(residual), first, rows, g_.hidden)};
-    }
-    product({first, rows}, rows_of(matrix_of(out), first, rows, g_.hidden), addend);
-    if (g_.tp == 1) continue;
-    communicate(builder_, stream, CollectiveKind::all_reduce, mesh::Axis::tp,
-                rows_in(out, first, rows), rows_in(out, first, rows));
-  }
-  return {.out = out};
-}
-
-RowSum TensorRows::reduce_scatter(const Product& product, BufferId out, BufferId residual) {
-  const std::uint64_t rows = g_.tokens / g_.chunks, kept = g_.shard_tokens / g_.chunks;
-  const BufferId partial = new_rows(g_.tokens);
-  for (std::uint64_t chunk = 0; chunk < g_.chunks; ++chunk) {
-    product({chunk * rows, rows}, rows_of(matrix_of(partial), chunk * rows, rows, g_.hidden), {});
-    communicate(builder_, builder_.stream("tp"), CollectiveKind::reduce_scatter, mesh::Axis::tp,
-                rows_in(partial, chunk * rows, rows), rows_in(out, chunk * kept, kept));
-  }
-  builder_.release(partial);
-  return {.out = out, .addend = residual};
-}
-
-RowSum TensorRows::reduce_ring(const Product& product, BufferId out, BufferId residual) {
-  // The partial sum of a rank's rows starts on the next rank, is sent around the ring, and is
-  // completed on the rank itself. So blocks are multiplied in the order in which gather_ring()
-  // received them, except that the rank's own block, which comes first in gather_ring(), comes last
-  // here.
-  const std::uint64_t rows = g_.shard_tokens;
-  BufferId arrived = no_buffer;
-  for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
-    const BufferId mine = new_rows(rows);
-    product({first, rows}, matrix_of(mine), {});
-    if (arrived != no_buffer) {
-      add(mine, arrived);
-      builder_.release(arrived);
-    }
-    arrived = new_rows(rows);
-    pass_on(builder_, builder_.stream("tp"), mesh::Axis::tp, builder_.whole(mine),
-            builder_.whole(arrived));
-    builder_.release(mine);
-  }
-  Addend addend;
-  if (residual != no_buffer) addend = {.beta = 1, .c = matrix_of(residual)};
-  product({0, rows}, matrix_of(out), addend);
-  return {.out = out, .addend = arrived};
-}
-
-void TensorRows::close(const RowSum& sum) {
-  if (!sum.is_open()) return;
-  add(sum.out, sum.addend);
-  if (g_.ring) builder_.release(sum.addend);  // a partial sum that arrived, not the residual
-}
-
-void TensorRows::add(BufferId into, BufferId addend) {
-  builder_.emit(0, Add{.rows = extent(g_.shard_tokens),
-                       .columns = extent(g_.hidden),
-                       .a = matrix_of(into),
-                       .b = matrix_of(addend),
-                       .dst = matrix_of(into)});
 }
 
 }  // namespace isoscale::workloads::stack

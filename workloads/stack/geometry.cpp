@@ -135,14 +135,6 @@ Types types_of(Precision precision, Fp8Accumulate accumulate) {
   return types;
 }
 
-int Distribution::total() const {
-  return std::accumulate(microbatches.begin(), microbatches.end(), 0);
-}
-
-int Distribution::first(int replica) const {
-  return std::accumulate(microbatches.begin(), microbatches.begin() + replica, 0);
-}
-
 int Distribution::alike(int replica) const {
   const auto count = [this](int r) { return microbatches[static_cast<std::size_t>(r)]; };
   int begin = replica;
@@ -214,10 +206,35 @@ void require_partition(const Request& scaled) {
       options.microbatch * nearest * dp);
 }
 
-bool funnels(const Geometry& geometry) {
-  return geometry.replicas > 1 && geometry.options.strategy == Strategy::funnel;
+mesh::AxisSet program_axes(const Request& request) {
+  const TrainingOptions options = options_of(request);
+  // On a ring every rank multiplies its own rows first, so the rows of the logits, which
+  // verification reads, are in a different order on each rank.
+  const bool reads_rotated =
+      options.ring && options.vocabulary && request.keep == Keep::observables;
+  if (options.experts > 0) {  // routing depends on the samples
+    return {mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp, mesh::Axis::pp};
+  }
+  const bool replicas_differ =
+      options.strategy == Strategy::funnel || options.partition.kind != Partition::Kind::equal;
+  mesh::AxisSet axes = mesh::Axis::pp;
+  if (reads_rotated) axes |= mesh::Axis::tp;
+  if (replicas_differ) axes |= mesh::Axis::dp;
+  return axes;
 }
 
-bool follows(const Geometry& geometry) { return geometry.at.dp != 0 && funnels(geometry); }
+std::vector<int> replica_programs(const Request& request) {
+  const TrainingOptions options = options_of(request);
+  std::vector<int> result(static_cast<std::size_t>(request.mesh.dp), 1);
+  if (options.experts == 0 && options.strategy == Strategy::funnel) {
+    result.front() = 0;
+    return result;
+  }
+  std::iota(result.begin(), result.end(), 0);
+  if (options.experts > 0) return result;
+  const Distribution distribution = distribution_of(request);
+  for (int& replica : result) replica = distribution.alike(replica);
+  return result;
+}
 
 }  // namespace isoscale::workloads::stack

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "program/builder.hpp"
@@ -34,7 +35,6 @@ using program::Shard;
 using program::Slice;
 using program::Space;
 using program::StreamId;
-using program::Transfer;
 using program::Transpose;
 using program::Update;
 
@@ -146,10 +146,12 @@ void require_fp8_extents(const Geometry& geometry);
 /// The number of microbatches of each replica.
 struct Distribution {
   std::vector<int> microbatches;
-  [[nodiscard]] int total() const;
+  [[nodiscard]] int total() const { return first(static_cast<int>(microbatches.size())); }
   /// Returns the number of microbatches of all replicas before this one, which is the index of its
   /// first microbatch in the batch.
-  [[nodiscard]] int first(int replica) const;
+  [[nodiscard]] int first(int replica) const {
+    return std::accumulate(microbatches.begin(), microbatches.begin() + replica, 0);
+  }
   /// Returns the first of the replicas that share a program with this one. These replicas are
   /// consecutive and have the same number of microbatches. A shared program computes the index of a
   /// replica's first microbatch as base + step * (coordinate along dp), and `base` must not be
@@ -158,9 +160,13 @@ struct Distribution {
 };
 
 /// True if all data goes through the first replica: strategy=funnel with several replicas.
-[[nodiscard]] bool funnels(const Geometry& geometry);
+[[nodiscard]] inline bool funnels(const Geometry& geometry) {
+  return geometry.replicas > 1 && geometry.options.strategy == Strategy::funnel;
+}
 /// True if this replica receives its weights from the first replica and does not update them.
-[[nodiscard]] bool follows(const Geometry& geometry);
+[[nodiscard]] inline bool follows(const Geometry& geometry) {
+  return geometry.at.dp != 0 && funnels(geometry);
+}
 
 /// Distributes `total` units over replicas in proportion to `weights`. Each replica first gets its
 /// exact share, rounded down. The units that are left go, one each, to the replicas that lost most

@@ -41,11 +41,7 @@ Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameter
       whole_(builder, workspace(type_, parameters.largest_bucket()),
              geometry.options.reduces_in_flight + 1),
       parts_(builder, workspace(type_, parameters.largest_bucket() / parameters.plan().shards), 2) {
-  prepare_compression();
   if (g_.options.overlap && reduces_) stream_ = builder_.stream("dp");
-}
-
-void Gradients::prepare_compression() {
   const TrainingOptions& options = g_.options;
   if (options.compression != Compression::topk || g_.replicas == 1) return;
   const long long block = options.compression_block;
@@ -90,7 +86,8 @@ void Gradients::widen(const Slice& narrow, const Slice& wide) {
 
 void Gradients::exchange_largest(const Slice& bucket, mesh::AxisSet axes) {
   const auto parts = static_cast<std::uint32_t>(mesh::group_size(mesh_, axes));
-  const std::uint64_t kept = top_k_.kept(bucket.count);
+  // The last block counts in full, even if it is shorter.
+  const std::uint64_t kept = (bucket.count + top_k_.block - 1) / top_k_.block * top_k_.keep;
   const Slice unsent{.buffer = unsent_, .offset = bucket.offset, .count = bucket.count};
   const BufferId values = builder_.allocate(workspace(type_, kept));
   const BufferId places = builder_.allocate(workspace(DType::i32, kept));

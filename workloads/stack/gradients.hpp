@@ -23,11 +23,6 @@ namespace isoscale::workloads::stack {
 /// are sent.
 struct TopK {
   std::uint32_t block = 0, keep = 0;
-  /// Returns how many of `count` elements a replica sends: `keep` for each block. The last block
-  /// counts in full, even if it is shorter.
-  [[nodiscard]] std::uint64_t kept(std::uint64_t count) const {
-    return (count + block - 1) / block * keep;
-  }
 };
 
 /// The slice to which the weight gradient of a microbatch is written: slice = product + beta *
@@ -62,7 +57,6 @@ class Gradients {
   void finish();
 
  private:
-  void prepare_compression();
   void reduce(const Bucket& bucket);
   // These functions replace the gradients of a bucket on each replica by their sum over replicas;
   // exchange_largest() adds up only the elements that compression sends.
@@ -137,7 +131,6 @@ class Weights {
     std::size_t unit = 0, first_use = 0, last_use = 0;
     BufferId slot = no_buffer;
   };
-  void cut_units(const Geometry& geometry);
   void plan_stays();
   [[nodiscard]] std::vector<std::size_t> units_of(int layer) const;
   void fetch(Stay& stay);
@@ -183,9 +176,15 @@ class Updates {
   [[nodiscard]] Bundle fetch(std::size_t bucket);
   void fetch_weight(const Bucket& bucket, Bundle& bundle);
   void give_back(const Bucket& bucket, Bundle& bundle);
-  void gather(const Slice& part, const Slice& whole);
-  [[nodiscard]] bool copies(Offload what) const;
-  [[nodiscard]] bool advises(Offload what) const;
+  void gather(const Slice& part, const Slice& whole) {
+    communicate(builder_, dp_, CollectiveKind::all_gather, parameters_.plan().axis, part, whole);
+  }
+  [[nodiscard]] bool copies(Offload what) const {
+    return parameters_.plan().offload == what && !parameters_.plan().is_managed();
+  }
+  [[nodiscard]] bool advises(Offload what) const {
+    return parameters_.plan().offload == what && parameters_.plan().is_managed();
+  }
 
   Builder& builder_;
   const Parameters& parameters_;

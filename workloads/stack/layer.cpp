@@ -13,8 +13,6 @@ LayerWriter::LayerWriter(Builder& builder, const Geometry& geometry, const Types
       weights_(weights),
       gradients_(gradients),
       linear_(builder, geometry, types),
-      rows_(builder, geometry, types),
-      attention_(builder, geometry, types),
       experts_(builder, geometry, types, parameters, request,
                [this](const Slice& gradient) { gradients_.done(gradient, g_.microbatches - 1); }) {}
 
@@ -107,9 +105,13 @@ BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
     if (gradient.ownership == Ownership::released) builder_.release(gradient.buffer);
     return d_middle;
   }
-  recompute_inner(state, layer, microbatch);
   const Saved saved = saved_for_backward();
   const Linear down = linear(layer, Tensor::down), up = linear(layer, Tensor::up);
+  if (recomputes_inner()) {
+    state.inner = activation(state.up, kept_if(saved.inner, microbatch));
+    linear_.keep_input(down, microbatch, all_rows(state.inner, g_.ffn));
+    release_if(!saved.inner, state.inner);
+  }
   const BufferId inner = state.inner, mlp_input = state.mlp_input;
   const BufferId d_inner = second_backward(layer, down, inner, gradient.buffer, microbatch);
   after_weight_gradients(layer, microbatch, [=, this] { release_if(saved.inner, inner); });
@@ -165,11 +167,6 @@ BufferId LayerWriter::normed_backward(const First& first, const Operand& d_out,
   return d_in;
 }
 
-void LayerWriter::after_weight_gradients(int layer, int microbatch, std::function<void()> write) {
-  if (!puts_off_) return write();
-  put_off_[{layer, microbatch}].push_back(std::move(write));
-}
-
 void LayerWriter::weight_gradients(int layer, int microbatch) {
   builder_.at({.phase = Phase::backward,
                .layer = layer == Parameters::vocabulary ? -1 : g_.global_layer(layer),
@@ -177,12 +174,6 @@ void LayerWriter::weight_gradients(int layer, int microbatch) {
   const auto written = put_off_.extract({layer, microbatch});
   for (const auto& write : written.mapped()) write();
 }
-
-BufferId LayerWriter::input_of(int layer, int microbatch) const {
-  return kept_.at({layer, microbatch}).input;
-}
-
-void LayerWriter::forget(int layer, int microbatch) { kept_.erase({layer, microbatch}); }
 
 void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved) {
   const bool gated = g_.up_parts > 1;
@@ -274,14 +265,6 @@ Saved LayerWriter::saved_for_backward() const {
           .scores = true,
           .inner = as_stored,
           .inner_copy = true};
-}
-
-void LayerWriter::recompute_inner(LayerState& state, int layer, int microbatch) {
-  if (!recomputes_inner()) return;
-  const Saved saved = saved_for_backward();
-  state.inner = activation(state.up, kept_if(saved.inner, microbatch));
-  linear_.keep_input(linear(layer, Tensor::down), microbatch, all_rows(state.inner, g_.ffn));
-  release_if(!saved.inner, state.inner);
 }
 
 // The functions below write norms and activations. These are bound by memory bandwidth, so each op

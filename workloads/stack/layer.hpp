@@ -68,14 +68,19 @@ class LayerWriter : public OpWriter {
   void weight_gradients(int layer, int microbatch);
   /// Calls `write` now or, if weight gradients are put off, when weight_gradients() is called for
   /// this layer and microbatch.
-  void after_weight_gradients(int layer, int microbatch, std::function<void()> write);
+  void after_weight_gradients(int layer, int microbatch, std::function<void()> write) {
+    if (!puts_off_) return write();
+    put_off_[{layer, microbatch}].push_back(std::move(write));
+  }
 
   /// Computes dX from dZ [shard_tokens, h], in a new buffer, and the weight gradients unless they
   /// are put off. The buffers that forward kept are released after their last use, except X.
   [[nodiscard]] BufferId backward(int layer, int microbatch, const Passed& gradient,
                                   InputGradient order);
-  [[nodiscard]] BufferId input_of(int layer, int microbatch) const;
-  void forget(int layer, int microbatch);
+  [[nodiscard]] BufferId input_of(int layer, int microbatch) const {
+    return kept_.at({layer, microbatch}).input;
+  }
+  void forget(int layer, int microbatch) { kept_.erase({layer, microbatch}); }
 
   /// Computes logits = X * Wv. The logits are also their own gradient, since loss = 1/2 |logits|^2.
   [[nodiscard]] BufferId vocabulary_forward(int microbatch, BufferId input);
@@ -98,8 +103,6 @@ class LayerWriter : public OpWriter {
   void attention_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
   /// Computes the scores from queries and keys; with elementwise work also their softmax.
   [[nodiscard]] BufferId scores_of(BufferId qkv, KeptFor kept);
-  /// Allocates the scores of this rank's queries, or their gradients.
-  [[nodiscard]] BufferId new_scores(KeptFor kept);
   [[nodiscard]] BufferId attention_backward(const LayerState& state, BufferId d_context);
   void inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
   [[nodiscard]] BufferId inner_gradient(const LayerState& state, BufferId d_inner);
@@ -120,7 +123,6 @@ class LayerWriter : public OpWriter {
   [[nodiscard]] Saved saved_by_forward() const;
   /// Returns the data that backward can read after recomputation.
   [[nodiscard]] Saved saved_for_backward() const;
-  void recompute_inner(LayerState& state, int layer, int microbatch);
   /// True if forward does not keep the activation's output because of recompute=selective, so that
   /// backward recomputes it. With recompute=full the result is false: backward then repeats the
   /// whole forward pass of the layer.
@@ -166,7 +168,9 @@ class LayerWriter : public OpWriter {
   [[nodiscard]] BufferId attention_part_backward(LayerState& state, int layer, int microbatch,
                                                  BufferId d_middle, InputGradient order);
   /// Returns an activation [tokens, columns] as an operand of GEMMs.
-  [[nodiscard]] Operand all_rows(BufferId buffer, std::uint64_t columns) const;
+  [[nodiscard]] Operand all_rows(BufferId buffer, std::uint64_t columns) const {
+    return {.plain = dense(buffer, g_.tokens, columns), .rows = {.count = g_.tokens}};
+  }
   /// Returns `linear` with the slice in which a microbatch's weight gradient is written.
   [[nodiscard]] Linear with_gradient(const Linear& linear, int microbatch);
   [[nodiscard]] static KeptFor kept_if(bool saved, int microbatch) {
@@ -196,8 +200,6 @@ class LayerWriter : public OpWriter {
   const Weights& weights_;
   Gradients& gradients_;
   LinearWriter linear_;
-  TensorRows rows_;
-  Attention attention_;
   ExpertWriter experts_;
   bool puts_off_ = false;
   std::map<std::pair<int, int>, std::vector<std::function<void()>>> put_off_;

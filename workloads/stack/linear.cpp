@@ -168,10 +168,6 @@ void LinearWriter::release(const Operand& gradient) {
   builder_.release(gradient.descale);
 }
 
-void LinearWriter::release(const Matrix& copy) {
-  if (copy.slice.buffer != no_buffer) builder_.release(copy.slice.buffer);
-}
-
 void LinearWriter::input_gradient(const Linear& linear, const Operand& dy, const RowRange& rows,
                                   const Matrix& dx, const Addend& addend) {
   const Matrix dy_rows = part_of(dy, rows, linear.outputs).plain;

@@ -158,10 +158,6 @@ void Parameters::allocate(Builder& builder, const Types& types, const Request& r
   }
 }
 
-std::uint64_t Parameters::largest_bucket() const {
-  return std::ranges::max_element(buckets_, {}, &Bucket::count)->count;
-}
-
 void Parameters::fill(Builder& builder, std::uint64_t seed) const {
   builder.at({.phase = Phase::setup});
   const Range all{.offset = 0, .count = count()};
@@ -204,25 +200,19 @@ void Parameters::draw(Builder& builder, std::uint64_t seed, BufferId into, std::
 }
 
 void Parameters::draw_parts(Builder& builder, std::uint64_t seed, BufferId into,
-                            BufferId scratch) const {
-  const bool holds_all = builder.buffer(scratch).count == count();
-  for (const Bucket& bucket : buckets_) {
-    const std::uint64_t base = holds_all ? 0 : bucket.offset;
-    draw(builder, seed, scratch, base, {.offset = bucket.offset, .count = bucket.count});
-    const Slice whole = flat(scratch, bucket.offset - base, bucket.count);
-    copy_flat(builder, 0, plan_.own_part(whole), part(into, bucket));
+                            BufferId whole) const {
+  BufferId scratch = whole;
+  if (whole == no_buffer) {
+    scratch = builder.allocate(
+        {.dtype = builder.buffer(into).dtype, .role = Role::workspace, .count = largest_bucket()});
   }
-}
-
-void Parameters::draw_parts(Builder& builder, std::uint64_t seed, BufferId into) const {
-  const BufferId scratch = builder.allocate(
-      {.dtype = builder.buffer(into).dtype, .role = Role::workspace, .count = largest_bucket()});
-  draw_parts(builder, seed, into, scratch);
-  builder.release(scratch);
-}
-
-Slice Parameters::part(BufferId buffer, const Bucket& bucket) const {
-  return flat(buffer, bucket.offset / plan_.shards, bucket.count / plan_.shards);
+  for (const Bucket& bucket : buckets_) {
+    const std::uint64_t base = whole == no_buffer ? bucket.offset : 0;
+    draw(builder, seed, scratch, base, {.offset = bucket.offset, .count = bucket.count});
+    const Slice drawn = flat(scratch, bucket.offset - base, bucket.count);
+    copy_flat(builder, 0, plan_.own_part(drawn), part(into, bucket));
+  }
+  if (whole == no_buffer) builder.release(scratch);
 }
 
 std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) const {
@@ -258,16 +248,6 @@ Range Parameters::range(int layer_of_stage) const {
   const Parameter& first = parameters_[index(layer_of_stage, layer_tensors.front())];
   const Parameter& last = parameters_[index(layer_of_stage, layer_tensors.back())];
   return {.offset = first.offset, .count = last.offset + last.count() - first.offset};
-}
-
-const Bucket& Parameters::bucket_of(const Slice& gradient) const {
-  const auto after = std::ranges::upper_bound(buckets_, gradient.offset, {}, &Bucket::offset);
-  return *std::prev(after);
-}
-
-const Bucket* Parameters::completed_by(const Slice& gradient) const {
-  const Bucket& bucket = bucket_of(gradient);
-  return parameters_[bucket.last].offset == gradient.offset ? &bucket : nullptr;
 }
 
 Update Parameters::update(std::size_t bucket) const {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -142,15 +143,23 @@ class Parameters {
   [[nodiscard]] const TrainingOptions& options() const { return g_.options; }
   [[nodiscard]] const StatePlan& plan() const { return plan_; }
   [[nodiscard]] const States& states() const { return states_; }
-  [[nodiscard]] std::uint64_t largest_bucket() const;  ///< elements
+  /// Returns the number of elements of the largest bucket.
+  [[nodiscard]] std::uint64_t largest_bucket() const {
+    return std::ranges::max_element(buckets_, {}, &Bucket::count)->count;
+  }
   /// Returns the range of a layer in the flat buffers.
   [[nodiscard]] Range range(int layer_of_stage) const;
   /// Returns the bucket to which this gradient belongs.
-  [[nodiscard]] const Bucket& bucket_of(const Slice& gradient) const;
+  [[nodiscard]] const Bucket& bucket_of(const Slice& gradient) const {
+    return *std::prev(std::ranges::upper_bound(buckets_, gradient.offset, {}, &Bucket::offset));
+  }
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
   /// Returns the bucket that is complete when this gradient is complete; nullptr if none is.
-  [[nodiscard]] const Bucket* completed_by(const Slice& gradient) const;
+  [[nodiscard]] const Bucket* completed_by(const Slice& gradient) const {
+    const Bucket& bucket = bucket_of(gradient);
+    return parameters_[bucket.last].offset == gradient.offset ? &bucket : nullptr;
+  }
   [[nodiscard]] Slice gradient(const Bucket& bucket) const {
     return flat(states_.gradients, bucket.offset, bucket.count);
   }
@@ -160,7 +169,9 @@ class Parameters {
 
   /// Returns this rank's part of a bucket in `buffer`, one of the flat buffers. If the buffer is
   /// not sharded, the part is the whole bucket.
-  [[nodiscard]] Slice part(BufferId buffer, const Bucket& bucket) const;
+  [[nodiscard]] Slice part(BufferId buffer, const Bucket& bucket) const {
+    return flat(buffer, bucket.offset / plan_.shards, bucket.count / plan_.shards);
+  }
   /// Returns the update op of bucket number `bucket`. Only its slice `powers` is set; the caller
   /// adds those of weights, gradients, masters and moments. The op divides gradients, which are
   /// sums over all tokens of the batch, by the number of tokens.
@@ -183,13 +194,11 @@ class Parameters {
   /// flat buffers.
   void draw(Builder& builder, std::uint64_t seed, BufferId into, std::uint64_t base,
             Range of) const;
-  /// Writes the initial values of each bucket to `scratch`, and copies this rank's part of them to
-  /// `into`. `scratch` must have room for all buckets, or at least for the largest.
-  void draw_parts(Builder& builder, std::uint64_t seed, BufferId into, BufferId scratch) const;
   /// Writes the initial values of each bucket to scratch memory, and copies this rank's part of
-  /// them to `into`. The scratch memory is allocated here, with room for the largest bucket, and
-  /// released afterwards.
-  void draw_parts(Builder& builder, std::uint64_t seed, BufferId into) const;
+  /// them to `into`. The scratch memory is the buffer `whole`, which has room for all buckets, or,
+  /// if that is no_buffer, a new one with room for the largest bucket.
+  void draw_parts(Builder& builder, std::uint64_t seed, BufferId into,
+                  BufferId whole = no_buffer) const;
   void gather_observed(Builder& builder, BufferId from, BufferId to) const;
 
   const Geometry& g_;

@@ -4,16 +4,13 @@
 #include "workloads/stack/options.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <variant>
 
 #include "program/builder.hpp"
-#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"
+#include "workloads/stack/inputs.hpp"
 #include "workloads/stack/layer.hpp"
-#include "workloads/stack/parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/stack/stage_io.hpp"
 
 namespace isoscale::workloads::stack {
 
@@ -32,7 +29,7 @@ bool travels(const Collective& collective) {
 
 /// True for messages that can use symmetric memory: those between stages, or around the ring of tp.
 bool travels(const Exchange& exchange) {
-  return std::ranges::all_of(exchange.transfers, [](const Transfer& transfer) {
+  return std::ranges::all_of(exchange.transfers, [](const program::Transfer& transfer) {
     return transfer.axis == mesh::Axis::tp || transfer.axis == mesh::Axis::pp;
   });
 }
@@ -61,6 +58,129 @@ std::vector<BufferId> set_symmetric(program::RankProgram& program) {
   touched.erase(std::ranges::unique(touched).begin(), touched.end());
   return touched;
 }
+
+/// Sends activations [shard_tokens, hidden] and their gradients between stages. They are sent as a
+/// whole, or each rank of tp sends only its rows, and the receiving ranks gather all rows
+/// (Narayanan et al., arXiv 2104.04473, section 4.1).
+class HandOvers : public OpWriter {
+ public:
+  using OpWriter::OpWriter;
+
+  /// Stores the result of an action until the message that sends it is written. The message then
+  /// releases it, unless it is kept: a stage without layers may send an input of the run, or an
+  /// output that verification reads.
+  void leave(const Action& made, const Passed& result) { made_[made] = result; }
+  /// Appends the exchange of messages with a neighbouring stage to the program.
+  void write(const HandOver& message) {
+    const Action& named = message.made ? *message.made : *message.awaited;
+    builder_.at({.phase = named.pass == Pass::forward ? Phase::forward : Phase::backward,
+                 .layer = -1,
+                 .microbatch = named.microbatch});
+    const bool scatters = g_.scatters_hand_over();
+    const std::uint64_t rows =
+        g_.activation() / (scatters ? static_cast<std::uint64_t>(g_.tp) : 1);  // in elements
+    Exchange exchange;
+    Passed outgoing;
+    BufferId incoming = no_buffer;
+    if (message.made) {
+      outgoing = made_.extract(*message.made).mapped();
+      const Slice mine{.buffer = outgoing.buffer,
+                       .axis = mesh::Axis::tp,
+                       .count = rows,
+                       .step = scatters ? rows : 0};
+      exchange.transfers.push_back(program::send_to(mesh::Axis::pp, message.offset, mine));
+    }
+    if (message.awaited) {
+      incoming = new_buffer(rows, scatters ? std::nullopt : kept_for(*message.awaited));
+      exchange.transfers.push_back(
+          program::receive_from(mesh::Axis::pp, message.offset, builder_.whole(incoming)));
+    }
+    builder_.emit(builder_.stream(message.offset > 0 ? "pp_next" : "pp_prev"), std::move(exchange));
+    release_if(outgoing.ownership == Ownership::released, outgoing.buffer);
+    if (!message.awaited) return;
+    received_[*message.awaited] = scatters ? gather(incoming, *message.awaited) : incoming;
+  }
+  /// Returns the input that was received for an action. The caller must release it.
+  [[nodiscard]] BufferId take(const Action& awaited) { return received_.extract(awaited).mapped(); }
+
+ private:
+  /// Gathers the rows of all ranks of tp; `part` has this rank's rows.
+  [[nodiscard]] BufferId gather(BufferId part, const Action& awaited) {
+    const BufferId whole = new_buffer(g_.activation(), kept_for(awaited));
+    communicate(builder_, 0, CollectiveKind::all_gather, mesh::Axis::tp, builder_.whole(part),
+                builder_.whole(whole));
+    builder_.release(part);
+    return whole;
+  }
+  [[nodiscard]] KeptFor kept_for(const Action& awaited) const {
+    const int here = g_.pipeline.virtual_stage(g_.stage, awaited.chunk);
+    const bool is_last = here + 1 == g_.pipeline.virtual_stages();
+    const bool is_read_again = g_.layers_of(awaited.chunk).count > 0 || is_last;
+    return awaited.pass == Pass::forward && is_read_again ? KeptFor{awaited.microbatch}
+                                                          : std::nullopt;
+  }
+
+  std::map<Action, Passed> made_;
+  std::map<Action, BufferId> received_;
+};
+
+/// Trains replicas like torch.nn.DataParallel (see its documentation; Li et al., arXiv 2006.15704,
+/// compare with it). The first replica gathers all outputs and scatters their gradients. After
+/// backward it sums the weight gradients of all replicas, updates the weights, and broadcasts them.
+/// All ops are on the compute stream, so nothing overlaps. Ranks communicate only with ranks of
+/// other replicas that have the same coordinates along tp and pp. The inputs are scattered by the
+/// class Inputs.
+class Funnel : public OpWriter {
+ public:
+  using OpWriter::OpWriter;
+
+  /// Gathers the outputs of all replicas for a microbatch on the first replica.
+  void gather_output(int microbatch, BufferId output) {
+    builder_.at({.phase = Phase::forward, .layer = -1, .microbatch = microbatch});
+    count_ = builder_.buffer(output).count;
+    if (is_root()) {
+      of_all_[microbatch] =
+          new_buffer(count_ * static_cast<std::uint64_t>(g_.replicas), microbatch);
+    }
+    communicate(builder_, 0, CollectiveKind::gather, mesh::Axis::dp, builder_.whole(output),
+                is_root() ? builder_.whole(of_all_[microbatch]) : Slice{});
+  }
+  /// Returns a new buffer with this replica's part of the gradient of the outputs, which the first
+  /// replica scatters. It equals the outputs, since loss = 1/2 |Y|^2.
+  [[nodiscard]] BufferId loss_gradient(int microbatch) {
+    builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
+    const BufferId mine = new_buffer(count_, microbatch);
+    communicate(builder_, 0, CollectiveKind::scatter, mesh::Axis::dp,
+                is_root() ? builder_.whole(of_all_.at(microbatch)) : Slice{}, builder_.whole(mine));
+    if (is_root()) builder_.release(of_all_.at(microbatch));
+    return mine;
+  }
+  /// Sums gradients over replicas on the first one, bucket by bucket. Does nothing unless
+  /// funnels() is true.
+  void reduce(const Parameters& parameters) {
+    if (!funnels(g_)) return;
+    builder_.at({.phase = Phase::gradient_reduction});
+    for (const Bucket& bucket : parameters.buckets()) {
+      const Slice slice = parameters.gradient(bucket);
+      communicate(builder_, 0, CollectiveKind::reduce, mesh::Axis::dp, slice, slice);
+    }
+  }
+  /// Broadcasts the first replica's weights to all replicas. Does nothing unless funnels() is true.
+  void broadcast(const Parameters& parameters) {
+    if (!funnels(g_)) return;
+    builder_.at({.phase = Phase::optimizer});
+    for (const Bucket& bucket : parameters.buckets()) {
+      const Slice slice = parameters.weight(bucket);
+      communicate(builder_, 0, CollectiveKind::broadcast, mesh::Axis::dp, slice, slice);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool is_root() const { return g_.at.dp == 0; }
+
+  std::uint64_t count_ = 0;           ///< elements of the output of one replica
+  std::map<int, BufferId> of_all_{};  ///< on the first replica: outputs of all, by microbatch
+};
 
 /// Writes the program of one stage: its actions in the order of the schedule, the messages between
 /// them, the reduction of gradients over replicas, and the update. The buffers in `symmetric`
@@ -259,37 +379,6 @@ class StageWriter {
 };
 
 }  // namespace
-
-mesh::AxisSet program_axes(const Request& request) {
-  const TrainingOptions options = options_of(request);
-  // On a ring every rank multiplies its own rows first, so the rows of the logits, which
-  // verification reads, are in a different order on each rank.
-  const bool reads_rotated =
-      options.ring && options.vocabulary && request.keep == Keep::observables;
-  if (options.experts > 0) {  // routing depends on the samples
-    return {mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp, mesh::Axis::pp};
-  }
-  const bool replicas_differ =
-      options.strategy == Strategy::funnel || options.partition.kind != Partition::Kind::equal;
-  mesh::AxisSet axes = mesh::Axis::pp;
-  if (reads_rotated) axes |= mesh::Axis::tp;
-  if (replicas_differ) axes |= mesh::Axis::dp;
-  return axes;
-}
-
-std::vector<int> replica_programs(const Request& request) {
-  const TrainingOptions options = options_of(request);
-  std::vector<int> result(static_cast<std::size_t>(request.mesh.dp), 1);
-  if (options.experts == 0 && options.strategy == Strategy::funnel) {
-    result.front() = 0;
-    return result;
-  }
-  std::iota(result.begin(), result.end(), 0);
-  if (options.experts > 0) return result;
-  const Distribution distribution = distribution_of(request);
-  for (int& replica : result) replica = distribution.alike(replica);
-  return result;
-}
 
 program::RankProgram build_stage(const Request& request, const mesh::Coordinates& at) {
   if (types_of(request.precision).casts_operands()) require_fp8_extents({request, at});

@@ -77,7 +77,14 @@ Weights::Weights(Builder& builder, const Geometry& geometry, const Parameters& p
   if (geometry.options.overlap)
     stream_ = builder_.stream(plan.shards_weights() ? "states" : "input");
   uses_ = weight_uses(geometry);
-  cut_units(geometry);
+  if (plan.shards_weights()) {
+    for (const Bucket& bucket : parameters.buckets()) {
+      units_.push_back({.offset = bucket.offset, .count = bucket.count});
+    }
+  } else {
+    if (geometry.vocabulary > 0) units_.push_back(parameters.range(Parameters::vocabulary));
+    for (int layer = geometry.layers; layer-- > 0;) units_.push_back(parameters.range(layer));
+  }
   plan_stays();
   const BufferId weights = parameters.states().weights;
   if (plan.offload == Offload::weights && plan.is_managed()) {
@@ -90,17 +97,6 @@ Weights::Weights(Builder& builder, const Geometry& geometry, const Parameters& p
   const std::uint64_t most = std::ranges::max_element(units_, {}, &Range::count)->count;
   slots_ = Slots{
       builder, {.dtype = builder.buffer(weights).dtype, .role = Role::workspace, .count = most}, 1};
-}
-
-void Weights::cut_units(const Geometry& g) {
-  if (parameters_.plan().shards_weights()) {
-    for (const Bucket& bucket : parameters_.buckets()) {
-      units_.push_back({.offset = bucket.offset, .count = bucket.count});
-    }
-    return;
-  }
-  if (g.vocabulary > 0) units_.push_back(parameters_.range(Parameters::vocabulary));
-  for (int layer = g.layers; layer-- > 0;) units_.push_back(parameters_.range(layer));
 }
 
 std::vector<std::size_t> Weights::units_of(int layer) const {
@@ -220,14 +216,6 @@ Updates::Updates(Builder& builder, const Parameters& parameters)
   }
 }
 
-bool Updates::copies(Offload what) const {
-  return parameters_.plan().offload == what && !parameters_.plan().is_managed();
-}
-
-bool Updates::advises(Offload what) const {
-  return parameters_.plan().offload == what && parameters_.plan().is_managed();
-}
-
 void Updates::begin() {
   if (!parameters_.plan().gathers_next_step) return;
   builder_.at({.phase = Phase::forward});
@@ -299,10 +287,6 @@ void Updates::fetch_weight(const Bucket& bucket, Bundle& bundle) {
   if (copies(Offload::weights) && parameters_.states().masters == no_buffer) {
     copy_flat(builder_, fetch_, plan.own_part(home), weight);
   }
-}
-
-void Updates::gather(const Slice& part, const Slice& whole) {
-  communicate(builder_, dp_, CollectiveKind::all_gather, parameters_.plan().axis, part, whole);
 }
 
 void Updates::give_back(const Bucket& bucket, Bundle& bundle) {

@@ -35,15 +35,6 @@ program::Update update_of(const Geometry& g, const Request& request) {
 
 }  // namespace
 
-void Convolution::forward(const Region& region, BufferId in, const Slice& kernel,
-                          BufferId out) const {
-  convolve(region, in, kernel, out, Adjoint::no);
-}
-
-void Convolution::backward(BufferId d_out, const Slice& kernel, BufferId d_in) const {
-  convolve(g_.all(), d_out, kernel, d_in, Adjoint::yes);
-}
-
 void Convolution::convolve(const Region& region, BufferId in, const Slice& kernel, BufferId out,
                            Adjoint adjoint) const {
   const std::uint64_t row = region.row + g_.halo, column = region.column + g_.halo;
@@ -198,18 +189,12 @@ Kernels::Kernels(program::Builder& builder, const Geometry& geometry, const Requ
     : builder_(builder),
       parameters_(parameters_of(geometry)),
       reduces_(request.mesh.size() > 1),
+      overlaps_(values_of(request).overlap),
       update_(update_of(geometry, request)) {
-  const Values options = values_of(request);
   const stack::Types types = stack::types_of(request.precision);
-  overlaps_ = options.overlap;
   if (reduces_ && overlaps_) stream_ = builder.stream("gradients");
-  buckets_ =
-      stack::buckets_of(parameters_, options.bucket, program::element_size(types.accumulate));
-  allocate(types);
-  fill(request.seed);
-}
-
-void Kernels::allocate(const stack::Types& types) {
+  buckets_ = stack::buckets_of(parameters_, values_of(request).bucket,
+                               program::element_size(types.accumulate));
   const std::uint64_t count = parameters_.back().offset + parameters_.back().count();
   const auto flat = [&](program::DType type, Role role, std::uint64_t elements) {
     return builder_.allocate({.dtype = type, .role = role, .count = elements});
@@ -217,37 +202,21 @@ void Kernels::allocate(const stack::Types& types) {
   states_.weights = flat(types.compute, Role::weight, count);
   states_.gradients = flat(types.accumulate, Role::gradient, count);
   if (types.has_master()) states_.masters = flat(types.accumulate, Role::master, count);
-  if (update_.optimizer != program::Optimizer::adam) return;
-  states_.moment1 = flat(types.accumulate, Role::optimizer, count);
-  states_.moment2 = flat(types.accumulate, Role::optimizer, count);
-  states_.powers = flat(types.accumulate, Role::optimizer, 2 * buckets_.size());
-}
-
-void Kernels::fill(std::uint64_t seed) {
   builder_.at({.phase = program::Phase::setup});
   for (const stack::Parameter& entry : parameters_) {
     for (const BufferId buffer : {states_.weights, states_.masters}) {
       if (buffer == program::no_buffer) continue;
-      builder_.emit(
-          0, stack::weight_fill(stack::flat(buffer, entry.offset, entry.count()), entry, seed));
+      builder_.emit(0, stack::weight_fill(stack::flat(buffer, entry.offset, entry.count()), entry,
+                                          request.seed));
     }
   }
   if (update_.optimizer != program::Optimizer::adam) return;
-  stack::fill_flat(builder_, builder_.whole(states_.moment1), 0);
-  stack::fill_flat(builder_, builder_.whole(states_.moment2), 0);
+  for (BufferId* const moment : {&states_.moment1, &states_.moment2}) {
+    *moment = flat(types.accumulate, Role::optimizer, count);
+    stack::fill_flat(builder_, builder_.whole(*moment), 0);
+  }
+  states_.powers = flat(types.accumulate, Role::optimizer, 2 * buckets_.size());
   stack::fill_flat(builder_, builder_.whole(states_.powers), 1);
-}
-
-const stack::Parameter& Kernels::of(int layer) const {
-  return parameters_[parameters_.size() - 1 - static_cast<std::size_t>(layer)];
-}
-
-Slice Kernels::weight(int layer) const {
-  return stack::flat(states_.weights, of(layer).offset, of(layer).count());
-}
-
-Slice Kernels::gradient(int layer) const {
-  return stack::flat(states_.gradients, of(layer).offset, of(layer).count());
 }
 
 void Kernels::done(int layer) {

@@ -277,12 +277,4 @@ program::Shard Geometry::shard() const {
           .steps = {.tp = tile.columns * whole_pixel, .cp = tile.rows * whole_line, .dp = pixel()}};
 }
 
-mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at) {
-  if (values_of(request).boundary == Boundary::periodic) return {};
-  const auto kind = [](int coordinate, int extent) {
-    return coordinate == extent - 1 ? coordinate : std::min(coordinate, 1);
-  };
-  return {.tp = kind(at.tp, request.mesh.tp), .cp = kind(at.cp, request.mesh.cp)};
-}
-
 }  // namespace isoscale::workloads::tiles

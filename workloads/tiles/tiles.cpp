@@ -245,12 +245,12 @@ class Writer {
     halo_.begin(in, Columns::early);
     if (!overlaps_ || interior.empty()) {
       halo_.end(in, Columns::early);
-      return convolution_.forward(g_.all(), in, kernel, out);
+      return convolution_.convolve(g_.all(), in, kernel, out);
     }
-    convolution_.forward(interior, in, kernel, out);
+    convolution_.convolve(interior, in, kernel, out);
     halo_.end(in, Columns::early);
     for (const Region& band : convolution_.around(interior)) {
-      convolution_.forward(band, in, kernel, out);
+      convolution_.convolve(band, in, kernel, out);
     }
   }
   void backward(int layer) {
@@ -266,7 +266,7 @@ class Writer {
     if (!goes_on) return;
     halo_.end(d_out, Columns::late);
     convolution_.clear_columns(in);
-    convolution_.backward(d_out, kernels_.weight(layer), in);
+    convolution_.convolve(g_.all(), d_out, kernels_.weight(layer), in, Convolution::Adjoint::yes);
   }
   void observe(std::string name, BufferId tile) {
     builder_.observe(std::move(name),
@@ -293,12 +293,23 @@ class Writer {
   std::vector<BufferId> tiles_;
 };
 
+/// Returns the coordinates of the first rank with the same program as the rank at `at`: 0 along
+/// axes where programs do not differ. With a fixed boundary, the coordinate along cp or tp is 0 for
+/// the first tile, 1 for all tiles in the middle, and its own coordinate for the last tile.
+mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at) {
+  if (values_of(request).boundary == Boundary::periodic) return {};
+  const auto kind = [](int coordinate, int extent) {
+    return coordinate == extent - 1 ? coordinate : std::min(coordinate, 1);
+  };
+  return {.tp = kind(at.tp, request.mesh.tp), .cp = kind(at.cp, request.mesh.cp)};
+}
+
 }  // namespace
 
 program::ProgramSet build(const Request& request) {
   const auto first_with_program_of = [&](int rank) {
     const mesh::Coordinates at = mesh::coordinates(request.mesh, rank);
-    return mesh::rank_at(request.mesh, tiles::program_at(request, at));
+    return mesh::rank_at(request.mesh, program_at(request, at));
   };
   return shared_programs(request.mesh, first_with_program_of, [&](int rank) {
     return Writer{request, mesh::coordinates(request.mesh, rank)}.write();

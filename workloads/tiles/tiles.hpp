@@ -92,11 +92,6 @@ struct Geometry {
   [[nodiscard]] program::Shard shard() const;
 };
 
-/// Returns the coordinates of the first rank with the same program as the rank at `at`: 0 along
-/// axes where programs do not differ. With a fixed boundary, the coordinate along cp or tp is 0 for
-/// the first tile, 1 for all tiles in the middle, and its own coordinate for the last tile.
-[[nodiscard]] mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at);
-
 /// Writes convolutions as matrix products with views of a tile and its halo, one product for each
 /// tap (pixel) of the kernel. No pixels are copied to make matrices. All ops are on the compute
 /// stream. In the formulas, g is Geometry::residual_gain.
@@ -105,12 +100,12 @@ class Convolution {
   Convolution(program::Builder& builder, const Geometry& geometry, const stack::Types& types)
       : builder_(builder), g_(geometry), types_(types) {}
 
-  /// Writes out = in + g * (in convolved with the kernel), for the pixels of `region`.
-  void forward(const Region& region, program::BufferId in, const program::Slice& kernel,
-               program::BufferId out) const;
-  /// Writes d_in = d_out + g * (d_out convolved with the kernel's adjoint), for the whole tile.
-  void backward(program::BufferId d_out, const program::Slice& kernel,
-                program::BufferId d_in) const;
+  /// The kernel that is applied, or its adjoint, which computes gradients.
+  enum class Adjoint : std::uint8_t { no, yes };
+  /// Writes out = in + g * (in convolved with the kernel), for the pixels of `region`. With
+  /// Adjoint::yes, `in` is the gradient of a layer's output, and `out` that of its input.
+  void convolve(const Region& region, program::BufferId in, const program::Slice& kernel,
+                program::BufferId out, Adjoint adjoint = Adjoint::no) const;
   /// Writes d_kernel = g * sum over the tile's pixels of (in, shifted by the tap) x d_out. It also
   /// reads the halo columns between the first and the last pixel of d_out's tile, so these must
   /// hold zeros.
@@ -122,9 +117,6 @@ class Convolution {
   void clear_columns(program::BufferId tile) const;
 
  private:
-  enum class Adjoint : std::uint8_t { no, yes };
-  void convolve(const Region& region, program::BufferId in, const program::Slice& kernel,
-                program::BufferId out, Adjoint adjoint) const;
   /// The matrices of a sum of products: the first product is added to `first_addend`, each later
   /// one to `result`.
   struct Sum {
@@ -154,8 +146,12 @@ class Kernels {
   /// weights with random values made from the seed.
   Kernels(program::Builder& builder, const Geometry& geometry, const Request& request);
 
-  [[nodiscard]] program::Slice weight(int layer) const;
-  [[nodiscard]] program::Slice gradient(int layer) const;
+  [[nodiscard]] program::Slice weight(int layer) const {
+    return stack::flat(states_.weights, of(layer).offset, of(layer).count());
+  }
+  [[nodiscard]] program::Slice gradient(int layer) const {
+    return stack::flat(states_.gradients, of(layer).offset, of(layer).count());
+  }
   /// Notes that the gradient of a layer has been written. If that completes a bucket and the option
   /// `overlap` is on, the bucket is summed over all ranks while later ops run.
   void done(int layer);
@@ -165,9 +161,9 @@ class Kernels {
   void observe() const;
 
  private:
-  [[nodiscard]] const stack::Parameter& of(int layer) const;
-  void allocate(const stack::Types& types);
-  void fill(std::uint64_t seed);
+  [[nodiscard]] const stack::Parameter& of(int layer) const {
+    return parameters_[parameters_.size() - 1 - static_cast<std::size_t>(layer)];
+  }
   void reduce(const stack::Bucket& bucket);
 
   program::Builder& builder_;
