@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "mesh/mesh.hpp"
 #include "program/match.hpp"
-#include "simulate/classes.hpp"
+#include "simulate/simulate.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 
@@ -318,8 +318,8 @@ LikeRanks like_ranks(const program::OutlineSet& set, simulate::Costs costs) {
     kind.push_back(std::uint64_t{set.outline_of_rank[rank]} << 32U | costs.table_of_rank[rank]);
   }
   const mesh::AxisSet messages = simulate::axes_of_messages(set);
-  simulate::ReducedMesh mesh = simulate::reduced(
-      set.mesh, std::move(kind), [&](Axis axis, int) { return !messages.contains(axis); });
+  simulate::ReducedMesh mesh =
+      simulate::reduced(set.mesh, kind, [&](Axis axis, int) { return !messages.contains(axis); });
   LikeRanks like{.set = {.mesh = mesh.mesh, .outlines = set.outlines, .outline_of_rank = {}},
                  .costs = {.tables = std::move(costs.tables), .table_of_rank = {}},
                  .rank = std::move(mesh.place)};

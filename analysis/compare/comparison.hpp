@@ -14,7 +14,7 @@
 #include "analysis/merge/join.hpp"
 #include "analysis/unit.hpp"
 #include "settings/run_config.hpp"
-#include "statistics/t_test.hpp"
+#include "statistics/robust.hpp"
 
 /// Compares curves of several machines, or of one machine over time. All functions are pure: they
 /// read reports and return results.

@@ -11,7 +11,7 @@
 
 #include "analysis/curves.hpp"
 #include "results/records/point_facts.hpp"
-#include "statistics/t_test.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis::compare {
 namespace {

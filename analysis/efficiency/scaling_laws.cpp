@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "statistics/t_test.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis::efficiency {
 namespace {

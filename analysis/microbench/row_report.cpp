@@ -7,7 +7,7 @@
 
 #include "calibration/calibration.hpp"
 #include "program/op.hpp"
-#include "simulate/measured_time.hpp"
+#include "simulate/op_time.hpp"
 
 namespace isoscale::analysis::microbench {
 namespace {

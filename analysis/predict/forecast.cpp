@@ -122,31 +122,36 @@ ForecastBaseline predicted_baseline(const Question& question, const ForecastCurv
                           question.baseline.value_or(0), fmt::join(known, ", "));
 }
 
-/// Returns the measured baseline as it would be on `machine`: its predicted step time, multiplied
-/// by `of_measured`, the ratio of measured to predicted step time on the unchanged machine.
+/// Returns the measured baseline as it is predicted on `machine`.
 ForecastBaseline simulated_baseline(const Question& question, const simulate::Machine& machine,
-                                    const MeasuredPoint& point, double of_measured) {
+                                    const MeasuredPoint& point) {
   const int nodes = std::max(1, point.nodes), node_ranks = (point.ranks + nodes - 1) / nodes;
   workloads::Request request =
       question.workload->scale(question.base, point.mesh, question.scaling);
   const Forecast forecast = forecast_of(question, machine, std::move(request), node_ranks);
   ForecastBaseline baseline = baseline_of(forecast);
-  baseline.throughput /= of_measured;
   baseline.measured = true;
-  baseline.loss.step = forecast.step_time.value * of_measured;
+  baseline.loss.step = forecast.step_time.value;
   return baseline;
 }
 
 /// Computes the speed-ups and efficiencies of a curve and returns the rank count of the baseline.
 /// All curves use the baseline with the same rank count, but each curve takes the baseline's time
-/// on its own `machine`, which a what-if may have changed. `of_measured` is as in
-/// simulated_baseline(). Throws base::UsageError if there is no baseline.
+/// on its own `machine`, which a what-if may have changed. The time of a measured baseline is its
+/// predicted one multiplied by `of_measured`, the ratio of measured to predicted step time on the
+/// unchanged machine; the first call, which is for that machine, sets it. Throws base::UsageError
+/// if there is no baseline.
 int compare_with_baseline(const Question& question, const simulate::Machine& machine,
-                          double of_measured, ForecastCurve& curve) {
+                          std::optional<double>& of_measured, ForecastCurve& curve) {
   const MeasuredPoint* const measured = measured_baseline(question);
-  const ForecastBaseline baseline =
-      measured == nullptr ? predicted_baseline(question, curve)
-                          : simulated_baseline(question, machine, *measured, of_measured);
+  ForecastBaseline baseline = measured == nullptr
+                                  ? predicted_baseline(question, curve)
+                                  : simulated_baseline(question, machine, *measured);
+  if (measured != nullptr) {
+    if (!of_measured) of_measured = baseline.throughput / measured->throughput;
+    baseline.throughput /= *of_measured;
+    baseline.loss.step *= *of_measured;
+  }
   for (Forecast& forecast : curve.points) {
     if (forecast.refused.empty()) set_against(baseline, forecast);
   }
@@ -288,26 +293,14 @@ std::string where(const std::vector<Stretch>& all, std::size_t i) {
 }  // namespace
 
 Prediction predict(const Question& question) {
-  Prediction prediction{.source = question.source,
-                        .machine = question.machine.name,
-                        .software = question.machine.software.name,
-                        .workload = std::string{question.workload->name},
-                        .title = question.title,
-                        .node_ranks = question.node_ranks,
-                        .measured = question.measured,
-                        .network = question.network,
-                        .parts = question.parts,
-                        .assumed = question.assumed,
-                        .warnings = question.warnings};
+  Prediction prediction{question};
+  prediction.machine = question.machine.name;
+  prediction.software = question.machine.software.name;
+  prediction.workload = question.workload->name;
   prediction.ceiling = mfu_ceiling(question.machine, question.base.precision);
   if (question.fit) prediction.correction = question.fit->correction;
   std::vector<Planned> planned = plan(question, prediction);
-  const MeasuredPoint* const measured = measured_baseline(question);
-  const double of_measured =
-      measured == nullptr
-          ? 1
-          : simulated_baseline(question, question.machine, *measured, 1).throughput /
-                measured->throughput;
+  std::optional<double> of_measured;
   prediction.base = curve_of(question, question.machine,
                              question.fit ? "as measured" : "as the data sheet says", planned);
   prediction.throughput_unit = unit_of(question, prediction.base);

@@ -9,7 +9,6 @@
 #include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
-#include "statistics/t_test.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {

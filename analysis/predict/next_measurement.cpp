@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "simulate/measured_time.hpp"
-#include "statistics/t_test.hpp"
+#include "simulate/op_time.hpp"
+#include "statistics/estimate.hpp"
 #include "workloads/api/toml_files.hpp"
 #include "workloads/registry.hpp"
 
@@ -171,23 +171,17 @@ std::string settings_of(const results::RunData& run, const PointData& point) {
          set_arguments(workload, point.options, point.scaling == "weak" ? "batch" : "microbatches");
 }
 
-struct Plan {
-  int ranks = 1;
-  std::string workloads{}, rank_list{}, more{};
-};
-
-std::string command(const results::RunData& run, const PointData& point, const Plan& plan) {
-  return fmt::format(
-      "mpirun -np {} isoscale run --workload {} --device {} --dtype {}{} --ranks {}{}", plan.ranks,
-      plan.workloads, run.device, point.dtype, settings_of(run, point), plan.rank_list, plan.more);
-}
-
-/// Returns the list of the measured rank counts and, if given, one more: "1,2,4".
-std::string rank_list(const ModelFit& fit, std::optional<int> more = std::nullopt) {
+/// Returns the command that measures collectives and the points of `fit` again, and one more point
+/// if `ranks` is more than they have. `more` has further options.
+std::string command(const results::RunData& run, const PointData& point, const ModelFit& fit,
+                    int ranks, std::string_view more = "") {
   std::vector<int> counts;
-  for (const MeasuredPoint& point : fit.points) counts.push_back(point.ranks);
-  if (more) counts.push_back(*more);
-  return fmt::format("{}", fmt::join(counts, ","));
+  for (const MeasuredPoint& measured : fit.points) counts.push_back(measured.ranks);
+  if (ranks > fit.most_ranks) counts.push_back(ranks);
+  return fmt::format(
+      "mpirun -np {} isoscale run --workload {},calibrate --device {} --dtype {}{} --ranks {}{}",
+      ranks, point.workload, run.device, point.dtype, settings_of(run, point),
+      fmt::join(counts, ","), more);
 }
 
 /// Returns the proposal to measure the run again with a point and collectives on twice as many
@@ -212,11 +206,8 @@ std::optional<std::pair<NextMeasurement, Uncertainty>> larger_one(const results:
   FitParts then = fit_parts(larger, machine, forecast);  // its `law` is replaced below
   const bool has_groups = has("calibrate");
   then.law = fit_parts(fit, has_groups ? machine : with_larger_groups(machine), forecast).law;
-  const Plan plan{.ranks = twice,
-                  .workloads = point.workload + ",calibrate",
-                  .rank_list = rank_list(fit, twice)};
   return std::pair{NextMeasurement{.what = fmt::format("the run on {} ranks", twice),
-                                   .command = command(run, point, plan)},
+                                   .command = command(run, point, fit, twice)},
                    uncertainty_with(fit, then)};
 }
 
@@ -279,25 +270,21 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   if (auto larger = larger_one(run, smallest, fit, machine, forecast)) {
     found.push_back(std::move(*larger));
   }
-  Plan again{.ranks = fit.most_ranks,
-             .workloads = smallest.workload + ",calibrate",
-             .rank_list = rank_list(fit)};
-
+  const auto again = [&](std::string_view more) {
+    return command(run, smallest, fit, fit.most_ranks, more);
+  };
   Uncertainty of_two = now;
   of_two.launch /= std::sqrt(2.0);
-  found.push_back(
-      {{.what = "another launch of the same", .command = command(run, smallest, again)}, of_two});
+  found.push_back({{.what = "another launch of the same", .command = again("")}, of_two});
 
   // A measurement four times as long leaves this share of the variance.
   constexpr double quarter = 0.25;
   const double of_medians = fit.median_error * fit.median_error * (1 - quarter);
   FitParts longer = parts;
   longer.steps = std::sqrt(std::max(0.0, parts.steps * parts.steps - of_medians));
-  again.more = " --max-time 120s";
   found.push_back(
-      {{.what = "the same for four times as long", .command = command(run, smallest, again)},
+      {{.what = "the same for four times as long", .command = again(" --max-time 120s")},
        uncertainty_with(fit, longer)});
-
   const double efficiency = forecast.efficiency.value > 0 ? forecast.efficiency.value : 1;
   std::vector<NextMeasurement> result;
   for (auto& [measurement, then] : found) {

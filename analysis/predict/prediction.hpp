@@ -126,17 +126,28 @@ struct Candidate {
   std::string why_not{};  ///< why it is slower than the best one; "" for the best one
 };
 
-struct Prediction {
+/// The parts of a question that its prediction repeats.
+struct Setting {
   std::string source{};  ///< name of the file with the run or the data sheet
+  std::string title{};   ///< title of the curve
+  int node_ranks = 1;    ///< ranks on each node in the prediction
+  /// The measured points with the same work, in ascending order of ranks. Any of them may be the
+  /// baseline.
+  std::vector<MeasuredPoint> measured{};
+  std::string network{};  ///< a sentence that says where a replaced network is from; "" = none
+  std::vector<PartSource> parts{};
+  std::string assumed{};  ///< options assumed because they are usual in training, "vocabulary=on"
+  std::vector<std::string> warnings{};
+};
+
+struct Prediction : Setting {
   std::string machine{};
   std::string software{};  ///< "NeMo, 2025"; "" for a run, which measured its software
-  std::string workload{}, title{};
-  std::string throughput_unit{};          ///< throughput_unit() of all points
-  int node_ranks = 1;                     ///< ranks on each node in the prediction
-  std::optional<double> correction{};     ///< measured / simulated step time; only of runs
-  std::optional<MfuCeiling> ceiling{};    ///< what MFU on the unchanged machine is relative to
-  std::optional<int> baseline{};          ///< rank count that efficiency is relative to
-  std::vector<MeasuredPoint> measured{};  ///< points of the run for comparison
+  std::string workload{};
+  std::string throughput_unit{};        ///< throughput_unit() of all points
+  std::optional<double> correction{};   ///< measured / simulated step time; only of runs
+  std::optional<MfuCeiling> ceiling{};  ///< what MFU on the unchanged machine is relative to
+  std::optional<int> baseline{};        ///< rank count that efficiency is relative to
   ForecastCurve base{};
   std::vector<ForecastCurve> what_if{};
   std::vector<std::string> limits{};  ///< limit_sentences() of `base`
@@ -151,10 +162,6 @@ struct Prediction {
   /// none.
   std::optional<double> batch{}, tokens_per_step{};
   std::string options{};  ///< options that the user gave with --set: "batch=256 zero=1"
-  std::string network{};  ///< a sentence that says where a replaced network is from; "" = none
-  std::vector<PartSource> parts{};
-  std::string assumed{};  ///< options assumed because they are usual in training
-  std::vector<std::string> warnings{};
 
   /// False if the only rank count is its own baseline, so that an efficiency would have no meaning.
   [[nodiscard]] bool has_efficiency() const {

@@ -13,7 +13,7 @@
 #include "analysis/predict/forecast.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "simulate/measured_time.hpp"
+#include "simulate/op_time.hpp"
 #include "units/text.hpp"
 #include "workloads/registry.hpp"
 

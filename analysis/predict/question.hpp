@@ -70,9 +70,7 @@ enum class Meshes : std::uint8_t { given, searched };
 
 /// The input of a prediction: the work, the machine, the rank counts, the what-ifs, and the
 /// measurements of a run.
-struct Question {
-  std::string source{};                           ///< name of the file with the run or data sheet
-  std::string title{};                            ///< title of the curve
+struct Question : Setting {
   const workloads::Workload* workload = nullptr;  ///< not owned: one of the program's workloads
   /// Model, options and precision, on a mesh of one rank.
   workloads::Request base{};
@@ -83,7 +81,6 @@ struct Question {
   Meshes meshes = Meshes::given;
   std::vector<std::string> fixed{};  ///< keys of options that a search does not change
   simulate::Machine machine{};
-  int node_ranks = 1;
   std::vector<int> ranks{};  ///< ascending
   Ranks each = Ranks::by_class;
   std::vector<WhatIf> what_if{};
@@ -91,14 +88,7 @@ struct Question {
   std::optional<ModelFit> fit{};                    ///< absent for a data sheet
   const results::RunData* run = nullptr;            ///< not owned; null for a data sheet
   std::vector<const results::PointData*> points{};  ///< points of the run that `fit` was made from
-  /// The measured points with the same work, in ascending order of ranks. Any of them may be the
-  /// baseline.
-  std::vector<MeasuredPoint> measured{};
-  std::string assumed{};  ///< options assumed with a data sheet, "vocabulary=on"
-  std::string network{};  ///< a sentence that says where a replaced network is from; "" = none
-  std::vector<PartSource> parts{};
-  std::string model_source{};  ///< argument of --model; "" = that of the run
-  std::vector<std::string> warnings{};
+  std::string model_source{};                       ///< argument of --model; "" = that of the run
 };
 
 /// Returns a question about the machine of the first of several launches (at least one), and about

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
-#include "simulate/measured_time.hpp"
+#include "simulate/op_time.hpp"
 #include "statistics/estimate.hpp"
 #include "workloads/api/toml_files.hpp"
 #include "workloads/registry.hpp"
@@ -306,12 +307,11 @@ simulate::Machine run_machine(const RunData& run) {
   machine.processor.emplace().launch = traced.gap.value_or(0);
   machine.noise = noise_of(*point, layout_of(run, *point), traced.op_noise);
   add_traced(machine.measured, traced);
-  const CommunicationInSteps in_steps = communication_in_steps(run, points, machine.measured);
-  stretch(machine.measured, in_steps.apart);
+  const double slowdown = stretch_as_in_steps(run, points, machine.measured);
   if (machine.folded) {
     machine.overlap = {};  // no ops overlap
   } else if (machine.overlap == simulate::Overlap{}) {
-    machine.overlap = {.compute = traced.compute_slowdown, .communication = in_steps.slowdown};
+    machine.overlap = {.compute = traced.compute_slowdown, .communication = slowdown};
   }
   // Without traced steps no op tells how fast the memory is.
   const double of_ops = bandwidth_of(machine.measured.locals);

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -54,27 +53,18 @@ struct TracedOps {
 /// cores or a GPU or have injected faults are returned only if there are no others.
 [[nodiscard]] std::vector<const results::PointData*> stepped_points(const results::RunData& run);
 
-/// Factors by which collectives take longer in steps than in the calibration. The times differ
-/// because a calibration repeats calls back to back on their own buffers, while in a step the data
-/// has just been computed, and compute or idle time lies between calls.
-struct CommunicationInSteps {
-  /// The factor, from 0.1 to 10, for each kind of collective, from calls that hardly overlap with
-  /// the rank's own compute. A kind without such calls is left out.
-  std::map<program::OpKind, double> apart{};
-  /// The additional factor, from 1 to 10, for calls that overlap with the rank's own compute.
-  double slowdown = 1;
-};
-
-/// Compares collectives in the traced steps of `points` with their calibrated times in `measured`.
+/// Multiplies the calibrated times of collectives in `measured` by the factor, from 0.1 to 10, by
+/// which calls of their kind take longer in the traced steps of `points` if they hardly overlap
+/// with the rank's own compute; kinds without such calls stay as they are. The times differ because
+/// a calibration repeats calls back to back on their own buffers, while in a step the data has just
+/// been computed, and compute or idle time lies between calls. Returns the additional factor, from
+/// 1 to 10, for calls that overlap with the rank's own compute.
 /// It uses the points that have at least half of the largest rank count and whose waiting times are
 /// known. A call lasts from the arrival of its last member to the end of its last member, because
 /// the next call waits for this end.
-[[nodiscard]] CommunicationInSteps communication_in_steps(
-    const results::RunData& run, const std::vector<const results::PointData*>& points,
-    const simulate::Measured& measured);
-
-/// Multiplies the measured times of each kind of collective by its factor in `apart`.
-void stretch(simulate::Measured& measured, const std::map<program::OpKind, double>& apart);
+[[nodiscard]] double stretch_as_in_steps(const results::RunData& run,
+                                         const std::vector<const results::PointData*>& points,
+                                         simulate::Measured& measured);
 
 /// The relative standard deviation of the median step time between launches that is assumed if only
 /// one launch was measured. The scatter within one launch says little about it: where both were

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/quick_estimate.hpp"
 #include "analysis/unit.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
@@ -57,7 +56,6 @@ double slack_of(const Entry& entry, std::span<const Entry> known) {
   return count < enough ? search_slack : std::min(search_slack, most + search_margin);
 }
 
-bool faster(const Entry& a, const Entry& b) { return a.seconds < b.seconds; }
 double bytes_of(const Entry& entry) { return entry.largest_stage.bytes; }
 
 /// Returns "dp=2,tp=4 zero=3 recompute=full": the mesh and the options that determine how much
@@ -153,8 +151,9 @@ class Search {
   /// Returns the entries that may fit, ordered by estimated time, then by estimated memory.
   [[nodiscard]] std::vector<Entry> fitting(std::vector<Entry> entries) const {
     std::erase_if(entries, [&](const Entry& entry) { return !may_fit(entry); });
-    std::ranges::stable_sort(entries, {}, bytes_of);
-    std::ranges::stable_sort(entries, faster);
+    std::ranges::stable_sort(entries, {}, [](const Entry& entry) {
+      return std::pair{entry.seconds, bytes_of(entry)};
+    });
     return entries;
   }
 
@@ -192,7 +191,8 @@ class Search {
         smallest_bytes_ = entry.whole->memory.device;
       }
     }
-    std::erase_if(entries, [&](const Entry& entry) { return !fits(entry); });
+    std::erase_if(entries,
+                  [&](const Entry& entry) { return entry.whole->memory.device > capacity_; });
     std::ranges::stable_sort(entries, better);
     if (entries.size() > search_keeps) entries.resize(search_keeps);
     return entries;
@@ -215,20 +215,15 @@ class Search {
     return complete_;
   }
 
-  /// True if the entry's largest stage is estimated to need so much of the memory that the exact
-  /// number may exceed it.
-  [[nodiscard]] bool is_tight(const Entry& entry) const {
-    constexpr double room = 0.1;
-    return entry.largest_stage.bytes > capacity_ * (1 - room);
-  }
-
   /// Simulates the whole step of an entry and divides its time into parts. If the entry does not
   /// fit, only its memory is computed; mostly the program of its largest stage is enough to find
   /// this.
   void simulate_whole(Entry& entry) const {
     const Request& request = *entry.request;
     entry.whole = StepEstimate{.simulated = std::numeric_limits<double>::infinity()};
-    if (is_tight(entry)) {
+    // The largest stage may not fit if its estimate leaves less than this share of the memory free.
+    constexpr double room = 0.1;
+    if (entry.largest_stage.bytes > capacity_ * (1 - room)) {
       entry.whole->memory.device = stage_device_bytes(request, entry.largest_stage.stage);
     }
     if (entry.whole->memory.device <= capacity_) {
@@ -238,10 +233,6 @@ class Search {
           request);
     }
     entry.seconds = entry.whole->seconds();
-  }
-
-  [[nodiscard]] bool fits(const Entry& entry) const {
-    return entry.whole->memory.device <= capacity_;
   }
 
   /// Returns the shortest simulated time; absent if fewer than `search_keeps` are simulated.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/quick_estimate.hpp"
+#include "analysis/predict/search.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "analysis/predict/forecast.hpp"
 #include "program/facts.hpp"
-#include "simulate/classes.hpp"
+#include "simulate/simulate.hpp"
 #include "workloads/stack/options.hpp"
 
 namespace isoscale::analysis::predict {
@@ -116,11 +116,13 @@ void add_bytes(const program::RankProgram& program, const program::Facts& facts,
                                      (into.activation + into.input) * probed_microbatches);
 }
 
-/// Simulates the small step of a request from probe(), and returns its times and bytes. If the
-/// programs of ranks differ (uneven shares of the work), the times are those of the rank with the
-/// longest passes, since the others wait for it in every step, and the bytes are those of the rank
-/// with the most memory.
-StageNumbers play(const Question& question, const Request& request) {
+/// Simulates the small step of probe(), and returns its times and bytes. If the programs of ranks
+/// differ (uneven shares of the work), the times are those of the rank with the longest passes,
+/// since the others wait for it in every step, and the bytes are those of the rank with the most
+/// memory.
+StageNumbers play(const Question& question, const Request& whole, int layers,
+                  Head head = Head::without) {
+  const Request request = probe(question, whole, layers, head);
   const program::ProgramSet set = question.workload->build(request);
   const simulate::Layout layout = layout_of(request, question.node_ranks);
   const simulate::Classes classes = simulate::classes_of(set);
@@ -168,9 +170,8 @@ StageNumbers StageLaw::at(double layers) const {
 StageLaw stage_law(const Question& question, const Request& request) {
   const int most = std::min(most_probed_layers, request.model.layers);
   const int few = std::max(1, most / 2);
-  const StageNumbers one = play(question, probe(question, request, few, Head::without));
-  const StageNumbers two =
-      few == most ? one : play(question, probe(question, request, most, Head::without));
+  const StageNumbers one = play(question, request, few);
+  const StageNumbers two = few == most ? one : play(question, request, most);
   StageLaw law{.fixed = {}, .each = {}, .most_layers = most};
   for (const Number number : all_numbers) {
     // With a single simulated step the line goes through the origin.
@@ -192,8 +193,8 @@ StageLaw stage_law(const Question& question, const Request& request) {
 
 StageNumbers head_numbers(const Question& question, const Request& request) {
   if (!workloads::stack::options_of(request).vocabulary) return {};
-  StageNumbers head = play(question, probe(question, request, 1, Head::with));
-  const StageNumbers without = play(question, probe(question, request, 1, Head::without));
+  StageNumbers head = play(question, request, 1, Head::with);
+  const StageNumbers without = play(question, request, 1);
   for (const Number number : all_numbers) head.*number -= without.*number;
   return head;
 }

@@ -16,8 +16,8 @@
 #include "base/parallel.hpp"
 #include "program/added_sections.hpp"
 #include "program/facts.hpp"
-#include "simulate/classes.hpp"
-#include "simulate/noise_delay.hpp"
+#include "simulate/noise.hpp"
+#include "simulate/simulate.hpp"
 #include "units/quantity.hpp"
 #include "workloads/stack/options.hpp"
 
@@ -286,9 +286,8 @@ StepEstimate estimate_step(const EstimateSetting& setting, const Request& reques
     into = explained_step(unlimited, shortened(request, number), number / microbatches);
     into.estimate.point.reset();
   };
-  // A search, which limits the bytes of its candidates, simulates both at the same time. A single
-  // prediction does not, since a long schedule then takes half as much memory again: 690 instead of
-  // 440 MB for gpt-175b with tp=8, pp=12, interleaved stages and ring=on.
+  // At the same time, a long schedule takes half as much memory again: 690 instead of 440 MB for
+  // gpt-175b with tp=8, pp=12, interleaved stages and ring=on.
   if (std::isfinite(setting.most_bytes)) {
     base::parallel_for(2, simulate_either);
   } else {

@@ -6,13 +6,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "base/error.hpp"
 #include "results/records/counted_steps.hpp"
 #include "results/records/point_facts.hpp"
-#include "simulate/measured_time.hpp"
+#include "simulate/op_time.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 #include "workloads/registry.hpp"
@@ -338,19 +339,12 @@ void add_rank(const PointData& point, const breakdown::TracedStep& step,
 /// factor the two calls cannot have done the same work.
 constexpr double most = 10;
 
-CommunicationInSteps factors_of(const Sums& sums) {
-  CommunicationInSteps result;
-  for (const auto& [kind, times] : sums.apart) {
-    result.apart[kind] = std::clamp(times.taken / times.alone, 1 / most, most);
-  }
-  Times beside;
-  for (const auto& [kind, times] : sums.beside) {
-    const auto apart = result.apart.find(kind);
-    beside.taken += times.taken;
-    beside.alone += times.alone * (apart == result.apart.end() ? 1 : apart->second);
-  }
-  if (beside.alone > 0) result.slowdown = std::clamp(beside.taken / beside.alone, 1.0, most);
-  return result;
+/// Returns the factor on the times of a kind of collective that hardly overlaps with compute; 1 if
+/// there are no such calls.
+double factor_apart(const Sums& sums, OpKind kind) {
+  const auto found = sums.apart.find(kind);
+  if (found == sums.apart.end()) return 1;
+  return std::clamp(found->second.taken / found->second.alone, 1 / most, most);
 }
 
 }  // namespace
@@ -395,9 +389,8 @@ TracedOps traced_ops(const results::RunData& run) {
   return result;
 }
 
-CommunicationInSteps communication_in_steps(const results::RunData& run,
-                                            const std::vector<const PointData*>& points,
-                                            const simulate::Measured& measured) {
+double stretch_as_in_steps(const results::RunData& run, const std::vector<const PointData*>& points,
+                           simulate::Measured& measured) {
   int most_ranks = 0;
   for (const PointData* const point : points) most_ranks = std::max(most_ranks, point->ranks);
   Sums sums;
@@ -416,17 +409,18 @@ CommunicationInSteps communication_in_steps(const results::RunData& run,
       }
     }
   }
-  return factors_of(sums);
-}
-
-void stretch(simulate::Measured& measured, const std::map<program::OpKind, double>& apart) {
   for (simulate::TimedCommunication& curve : measured.communication) {
-    const auto found = apart.find(curve.kind);
-    if (found == apart.end()) continue;
-    for (simulate::SizeSeconds& at : curve.samples) at.seconds *= found->second;
-    if (curve.latency) *curve.latency *= found->second;
-    if (curve.bandwidth) *curve.bandwidth /= found->second;
+    const double factor = factor_apart(sums, curve.kind);
+    for (simulate::SizeSeconds& at : curve.samples) at.seconds *= factor;
+    if (curve.latency) *curve.latency *= factor;
+    if (curve.bandwidth) *curve.bandwidth /= factor;
   }
+  Times beside;
+  for (const auto& [kind, times] : sums.beside) {
+    beside.taken += times.taken;
+    beside.alone += times.alone * factor_apart(sums, kind);
+  }
+  return beside.alone > 0 ? std::clamp(beside.taken / beside.alone, 1.0, most) : 1;
 }
 
 }  // namespace isoscale::analysis::predict

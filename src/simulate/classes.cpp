@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "simulate/classes.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "program/program.hpp"
+#include "simulate/layout.hpp"
+#include "simulate/machine.hpp"
 #include "simulate/op_time.hpp"
+#include "simulate/simulate.hpp"
 #include "timeline/timeline.hpp"
 
 namespace isoscale::simulate {
@@ -18,12 +20,13 @@ namespace {
 /// Returns the new number of each coordinate of `axis` after equivalent ones are merged (see
 /// reduced()). The coordinates that remain get the numbers 0, 1, ... in ascending order; the others
 /// get the number of the coordinate that they are merged into.
-std::vector<int> merged_numbers(const std::vector<std::uint64_t>& kind, const mesh::Shape& shape,
+std::vector<int> merged_numbers(const std::vector<std::uint64_t>& kind, const ReducedMesh& reduced,
                                 mesh::Axis axis) {
+  const mesh::Shape& shape = reduced.mesh;
   // columns[c] has the kinds of the ranks at coordinate c, in the order of their other coordinates.
   std::vector<std::vector<std::uint64_t>> columns(at(shape[axis]));
   for (int rank = 0; rank < shape.size(); ++rank) {
-    columns[at(mesh::coordinates(shape, rank)[axis])].push_back(kind[at(rank)]);
+    columns[at(mesh::coordinates(shape, rank)[axis])].push_back(kind[at(reduced.rank[at(rank)])]);
   }
   std::map<std::vector<std::uint64_t>, int> known;
   std::vector<int> numbers;
@@ -140,7 +143,7 @@ mesh::AxisSet axes_of_messages(const program::OutlineSet& set) {
   return axes;
 }
 
-ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
+ReducedMesh reduced(const mesh::Shape& shape, const std::vector<std::uint64_t>& kind,
                     const std::function<bool(mesh::Axis, int kept)>& may_merge) {
   ReducedMesh result{.mesh = shape, .rank = {}, .place = {}};
   for (int rank = 0; rank < shape.size(); ++rank) {
@@ -150,25 +153,21 @@ ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
   for (const mesh::Axis axis : mesh::all_axes) {
     const mesh::Shape before = result.mesh;
     if (before[axis] == 1) continue;
-    const std::vector<int> number = merged_numbers(kind, before, axis);
+    const std::vector<int> number = merged_numbers(kind, result, axis);
     const int extent = 1 + *std::max_element(number.begin(), number.end());
     if (extent == before[axis] || !may_merge(axis, extent)) continue;
     result.mesh[axis] = extent;
     std::vector<std::uint32_t> place(at(before.size()));
     std::vector<int> rank_kept(at(result.mesh.size()), -1);
-    std::vector<std::uint64_t> kind_kept(at(result.mesh.size()));
     for (int rank = 0; rank < before.size(); ++rank) {
       mesh::Coordinates merged = mesh::coordinates(before, rank);
       merged[axis] = number[at(merged[axis])];
       const int to = mesh::rank_at(result.mesh, merged);
       place[at(rank)] = static_cast<std::uint32_t>(to);
-      if (rank_kept[at(to)] >= 0) continue;
-      rank_kept[at(to)] = result.rank[at(rank)];
-      kind_kept[at(to)] = kind[at(rank)];
+      if (rank_kept[at(to)] < 0) rank_kept[at(to)] = result.rank[at(rank)];
     }
     for (std::uint32_t& of : result.place) of = place[of];
     result.rank = std::move(rank_kept);
-    kind = std::move(kind_kept);
   }
   return result;
 }

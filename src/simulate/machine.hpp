@@ -210,11 +210,7 @@ struct TimedCommunication {
   std::optional<double> latency{};     ///< seconds
   std::optional<double> bandwidth{};   ///< bytes/s (algbw) that very large messages approach
   Straight between = Straight::in_logs;
-  /// The growth law if it fits the measured groups of this kind clearly better than the other law;
-  /// groups inside one node and groups over several nodes are fitted separately. `fitted` if
-  /// neither law is clearly better, or if there are fewer than three groups: then all_gather,
-  /// reduce_scatter and all_to_all grow in proportion to the size, and others with its logarithm.
-  GrowthLaw law = GrowthLaw::fitted;
+  GrowthLaw law = GrowthLaw::fitted;  ///< set by settle_laws(), separately inside and across nodes
 
   [[nodiscard]] int node_members() const {  ///< largest number of members on one node
     return (members + nodes - 1) / std::max(nodes, 1);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "simulate/measured_time.hpp"
+#include "simulate/op_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -210,13 +210,11 @@ double between(const SizeSeconds& below, const SizeSeconds& above, double bytes,
 
 double local_among(std::span<const SizeSeconds> sizes, double bytes) {
   const auto above = std::ranges::lower_bound(sizes, bytes, {}, &SizeSeconds::bytes);
-  if (above != sizes.end() && above->bytes == bytes) {
-    return above->seconds;
-  }
   if (above == sizes.end()) {
     const SizeSeconds& last = sizes.back();
     return last.seconds * (last.bytes > 0 ? bytes / last.bytes : 1);
   }
+  if (above->bytes == bytes) return above->seconds;
   if (above == sizes.begin()) return above->seconds * (bytes / above->bytes);
   return between(*(above - 1), *above, bytes, Straight::in_logs);
 }

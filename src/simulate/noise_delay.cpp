@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "simulate/noise_delay.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include <utility>
 
 #include "simulate/noise.hpp"
+#include "simulate/simulate.hpp"
 
 namespace isoscale::simulate {
 namespace {
@@ -123,7 +122,7 @@ struct Response {
   }
 };
 
-/// A kind of rank: all classes (groups of equivalent ranks, see classes.hpp) that play the same
+/// A kind of rank: all classes (groups of equivalent ranks, see simulate.hpp) that play the same
 /// program with the same op times.
 struct Kind {
   std::size_t first_class = 0;

@@ -18,7 +18,8 @@
 #include "base/error.hpp"
 #include "program/op.hpp"
 #include "program/operands.hpp"
-#include "simulate/measured_time.hpp"
+#include "program/program.hpp"
+#include "simulate/layout.hpp"
 
 namespace isoscale::simulate {
 namespace {

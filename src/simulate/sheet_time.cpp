@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+#include "simulate/layout.hpp"
+
 namespace isoscale::simulate {
 namespace {
 

@@ -13,8 +13,6 @@
 namespace isoscale::statistics {
 namespace {
 
-constexpr double one_tail = 0.025;  ///< probability beyond one end of a 95% interval
-
 struct Weighted {
   double value = 0, weight = 0;
 };
@@ -53,7 +51,7 @@ std::size_t signed_rank_bound(std::size_t n) {
   std::size_t k = 0;
   for (; k <= most; ++k) {
     tail += ways[k] * std::pow(0.5, static_cast<double>(n));
-    if (tail > one_tail) break;
+    if (tail > beyond_one_end) break;
   }
   return k;
 }
@@ -77,8 +75,8 @@ std::optional<Located> quantile(std::span<const double> samples, double q) {
   double cumulative = 0;
   for (std::size_t k = 0; k < sorted.size(); ++k) {
     cumulative += binomial_term(count, static_cast<double>(k), q);
-    if (cumulative <= one_tail) result.lower = sorted[k];
-    if (cumulative >= 1 - one_tail) {
+    if (cumulative <= beyond_one_end) result.lower = sorted[k];
+    if (cumulative >= 1 - beyond_one_end) {
       result.upper = sorted[k];
       break;
     }

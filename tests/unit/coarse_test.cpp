@@ -9,10 +9,8 @@
 #include "made_programs.hpp"
 #include "matchers.hpp"
 #include "program/builder.hpp"
-#include "simulate/classes.hpp"
-#include "simulate/simulate.hpp"
 #include "simulate/noise.hpp"
-#include "simulate/noise_delay.hpp"
+#include "simulate/simulate.hpp"
 
 namespace isoscale::simulate {
 namespace {

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "matchers.hpp"
 #include "settings/run_config.hpp"
+#include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 #include "simulate/op_time.hpp"
 

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "simulate/noise_delay.hpp"
-
 #include "made_programs.hpp"
 #include "simulate/noise.hpp"
+#include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 
 namespace isoscale::simulate {

@@ -289,7 +289,9 @@ Forecast forecast(int ranks, double step) {
 
 /// Returns a prediction from a run, with a what-if, a search and a measurement to make.
 Prediction prediction() {
-  Prediction made{.source = "run.h5", .machine = "2 x A", .workload = "hybrid", .title = "hybrid"};
+  Prediction made{{.source = "run.h5", .title = "hybrid"}};
+  made.machine = "2 x A";
+  made.workload = "hybrid";
   made.baseline = 8;
   made.measured = {{.ranks = 8, .nodes = 1, .step_time = 4, .throughput = 0.25, .efficiency = 1.0}};
   made.base = {.title = "as measured", .points = {forecast(16, 2), forecast(512, 0.5)}};

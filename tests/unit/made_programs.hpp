@@ -7,7 +7,7 @@
 
 #include "program/builder.hpp"
 #include "program/outline.hpp"
-#include "simulate/classes.hpp"
+#include "simulate/simulate.hpp"
 
 /// Ops of one row, for programs that are written by hand.
 namespace isoscale::program {

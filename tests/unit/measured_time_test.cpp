@@ -3,9 +3,9 @@
 
 // Times of ops from what was measured.
 
-#include "simulate/measured_time.hpp"
 #include "matchers.hpp"
 #include "simulate/layout.hpp"
+#include "simulate/op_time.hpp"
 
 namespace isoscale::simulate {
 namespace {

@@ -186,7 +186,9 @@ TEST(NextMeasurement, NamesTheModelsFileAsTheRunDid) {
 /// The model of an experiment file has no file of its own: its keys are what to write.
 TEST(NextMeasurement, SaysWhichModelFileToWrite) {
   results::RunData run = known().run;
-  Question question{.workload = &workloads::find_workload("dp"), .run = &run};
+  Question question;
+  question.workload = &workloads::find_workload("dp");
+  question.run = &run;
   question.base.model = workloads::load_model("tiny");
   EXPECT_EQ(model_to_write(question), "");
   question.base.model.name = "mine";

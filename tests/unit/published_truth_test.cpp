@@ -10,8 +10,8 @@
 #include "analysis_test.hpp"
 #include "mesh/request.hpp"
 #include "program/facts.hpp"
-#include "simulate/classes.hpp"
 #include "simulate/op_time.hpp"
+#include "simulate/simulate.hpp"
 #include "tests/support/options.hpp"
 #include "workloads/registry.hpp"
 

@@ -9,7 +9,7 @@
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "program/facts.hpp"
-#include "simulate/classes.hpp"
+#include "simulate/machine.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/support/arena_bound.hpp"
 #include "tests/support/random_requests.hpp"

@@ -4,7 +4,7 @@
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis_test.hpp"
 #include "known_machine.hpp"
-#include "simulate/measured_time.hpp"
+#include "simulate/op_time.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::analysis {

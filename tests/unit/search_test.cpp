@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/search.hpp"
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/quick_estimate.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis_test.hpp"
 #include "base/parallel.hpp"
 #include "program/facts.hpp"
-#include "simulate/classes.hpp"
+#include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 
@@ -49,11 +48,13 @@ Request base_of(workloads::Options options, int layers = 8) {
 /// Returns a question about the work of `base` on `machine`. Without a machine, a node has 4 ranks.
 predict::Question question_of(const Request& base, const simulate::Machine& machine = {},
                               const std::vector<std::string>& fixed = {}) {
-  return {.workload = &hybrid(),
-          .base = base,
-          .fixed = fixed,
-          .machine = machine,
-          .node_ranks = machine.network ? machine.network->node_ranks : 4};
+  predict::Question question;
+  question.workload = &hybrid();
+  question.base = base;
+  question.fixed = fixed;
+  question.machine = machine;
+  question.node_ranks = machine.network ? machine.network->node_ranks : 4;
+  return question;
 }
 
 /// Device bytes of the rank that needs most, and the most that live there at one time.
