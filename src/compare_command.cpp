@@ -10,7 +10,6 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison.hpp"
-#include "analysis/compare/sides.hpp"
 #include "analysis/identity.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/report.hpp"

@@ -27,8 +27,7 @@ constexpr double most_unaccounted = 0.1;
 bool speaks_of(Scope scope, const PointReport& point) {
   if (point.data->status != results::PointStatus::ok || point.data->verified == false) return false;
   if (scope == Scope::sound) return results::is_scaling_result(point.labels);
-  return !results::has_label(point.labels, "oversubscribed") &&
-         !results::has_label(point.labels, "shared-gpu");
+  return !results::shares_hardware(point.labels);
 }
 
 /// Returns what a rule finds at a point; absent if it does not judge the point or finds nothing.
@@ -135,13 +134,10 @@ void add_left_out(const Curve& curve, std::vector<NotJudged>& left_out) {
   }
 }
 
-std::size_t place_in_table(const Finding& finding) {
-  const auto found = std::ranges::find(rules(), finding.rule, &Rule::name);
-  return static_cast<std::size_t>(found - rules().begin());
-}
-
 void rank(std::vector<Finding>& findings) {
-  std::ranges::stable_sort(findings, {}, place_in_table);
+  std::ranges::stable_sort(findings, {}, [](const Finding& at) {
+    return std::ranges::find(rules(), at.rule, &Rule::name) - rules().begin();
+  });
   // Among findings of unknown severity a hardware fault ranks first, since it can be repaired.
   const auto is_soft = [](const Finding& at) { return at.concern != Concern::hardware; };
   std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) {

@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "analysis/compare/differences.hpp"
-#include "analysis/compare/sides.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/json_values.hpp"

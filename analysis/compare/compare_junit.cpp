@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/sides.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 

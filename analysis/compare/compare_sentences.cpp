@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/differences.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"

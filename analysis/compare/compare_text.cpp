@@ -11,8 +11,6 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/differences.hpp"
-#include "analysis/compare/sides.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"

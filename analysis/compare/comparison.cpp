@@ -9,8 +9,6 @@
 #include <map>
 #include <set>
 
-#include "analysis/compare/differences.hpp"
-#include "analysis/compare/sides.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/microbench/bench.hpp"
 #include "base/text.hpp"
@@ -18,7 +16,6 @@
 #include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis::compare {
-
 namespace {
 
 /// The number that a rate is divided by, such as a GPU's peak.
@@ -55,17 +52,9 @@ std::optional<Place> place_of(SideCurve& side, int ranks) {
   return std::nullopt;
 }
 
-/// Returns the datasheet of a point's GPUs; null unless all GPUs are of one kind with a datasheet.
+/// Returns the datasheet that all GPUs of a point have; null if there is none.
 const microbench::Datasheet* datasheet_of(const Place& at) {
-  const microbench::Datasheet* common = nullptr;
-  for (int rank = 0; rank < at.point().data->ranks; ++rank) {
-    const auto* const facts = facts_of(at.run->data->rank_facts, *at.point().data, rank);
-    const microbench::Datasheet* const of_rank =
-        facts == nullptr ? nullptr : microbench::datasheet_of(*facts);
-    if (of_rank == nullptr || (common != nullptr && of_rank != common)) return nullptr;
-    common = of_rank;
-  }
-  return common;
+  return microbench::common_datasheet(at.run->data->rank_facts, *at.point().data, {});
 }
 
 std::optional<Reference> peak_of_datasheet(const Place& at) {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/differences.hpp"
+#include "analysis/compare/comparison.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/catalog/index.hpp"
-#include "analysis/compare/sides.hpp"
+#include "analysis/compare/comparison.hpp"
 
 namespace isoscale::analysis::compare {
 namespace {

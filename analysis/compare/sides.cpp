@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/sides.hpp"
+#include "analysis/compare/comparison.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,7 +19,6 @@
 #include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis::compare {
-
 namespace {
 
 /// Returns the rank counts of points that both curves have, in ascending order.
@@ -119,16 +118,18 @@ void require_other_runs(const std::vector<std::span<const RunReport>>& sides,
 
 bool has_points(const merge::JoinedCurve& curve) { return !curve.curve.points.empty(); }
 
-/// Adds `found`, the differences between two sides, to `all`, with the names of the sides and the
-/// index of the compared curve.
-void add_ends(std::vector<Unlike> found, const Comparison& of, std::size_t here, std::size_t there,
-              std::optional<std::size_t> curve, std::vector<Unlike>& all) {
+/// Adds `found`, the differences between two sides, to the comparison, with the names of the sides
+/// and the index of the compared curve.
+void add_unlike(std::vector<Unlike> found, std::size_t here, std::size_t there,
+                std::optional<std::size_t> curve, Comparison& comparison) {
   for (Unlike& at : found) {
-    if (!at.here.value.empty() || !at.here.files.empty()) at.here.side = of.sides[here].name;
-    at.there.side = of.sides[there].name;
+    if (!at.here.value.empty() || !at.here.files.empty()) {
+      at.here.side = comparison.sides[here].name;
+    }
+    at.there.side = comparison.sides[there].name;
     at.curve = curve;
     at.side = there;
-    all.push_back(std::move(at));
+    comparison.unlike.push_back(std::move(at));
   }
 }
 
@@ -146,16 +147,12 @@ std::optional<std::size_t> compared_curve(const Comparison& comparison, std::siz
 void add_within(Comparison& comparison, std::size_t side) {
   const auto& curves = comparison.sides[side].joined.curves;
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    for (const Unlike& at : not_verified(curves[i])) {
-      const auto curve = compared_curve(comparison, side, &curves[i]);
-      add_ends({at}, comparison, side, side, curve, comparison.unlike);
-    }
+    const auto of_curve = compared_curve(comparison, side, &curves[i]);
+    add_unlike(not_verified(curves[i]), side, side, of_curve, comparison);
     for (std::size_t j = i + 1; j < curves.size(); ++j) {
       if (!has_points(curves[i]) || !has_points(curves[j])) continue;
-      auto curve = compared_curve(comparison, side, &curves[i]);
-      if (!curve) curve = compared_curve(comparison, side, &curves[j]);
-      add_ends(differences_within(curves[i], curves[j]), comparison, side, side, curve,
-               comparison.unlike);
+      const auto curve = of_curve ? of_curve : compared_curve(comparison, side, &curves[j]);
+      add_unlike(differences_within(curves[i], curves[j]), side, side, curve, comparison);
     }
   }
 }
@@ -180,7 +177,7 @@ void pair_sides(Comparison& comparison) {
       found = true;
       const merge::JoinedCurve& other = comparison.sides[s].joined.curves[pair->other];
       curve.sides[s] = SideCurve{.joined = &other, .curve = other.curve};
-      add_ends(pair->unlike, comparison, 0, s, comparison.curves.size(), comparison.unlike);
+      add_unlike(pair->unlike, 0, s, comparison.curves.size(), comparison);
     }
     if (!found) continue;
     curve.sides.front() = SideCurve{.joined = &first[i], .curve = first[i].curve};

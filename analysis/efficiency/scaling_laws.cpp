@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/efficiency/scaling_laws.hpp"
+#include "analysis/efficiency/causes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -92,8 +92,6 @@ template <std::size_t n>
 constexpr std::size_t least_for_line = 3;  ///< fewest points with more ranks than the baseline
 constexpr std::size_t least_for_usl = 5;   ///< fewest points with more ranks than the baseline
 
-bool is_known(const ScalingPoint& at) { return at.p > 0 && at.speedup > 0; }
-
 /// Returns k_i / k_0 with its interval; errors are propagated to first order.
 template <std::size_t n>
 statistics::Located over_first(const LinearFit<n>& fit, std::size_t i) {
@@ -113,7 +111,7 @@ std::vector<LinearSample<n>> samples_of(std::span<const ScalingPoint> points, st
   std::vector<LinearSample<n>> samples;
   std::size_t beyond = 0;
   for (const ScalingPoint& at : points) {
-    if (!is_known(at) || at.p < 1) continue;
+    if (!(at.p >= 1) || !(at.speedup > 0)) continue;
     beyond += at.p > 1 ? 1 : 0;
     samples.push_back(to_sample(at));
   }

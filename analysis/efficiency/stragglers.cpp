@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "analysis/breakdown/traced_steps.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/sample_flags.hpp"
 

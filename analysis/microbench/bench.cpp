@@ -230,34 +230,6 @@ OverlapReport overlap_of(const std::vector<const RowReport*>& rows) {
   return report;
 }
 
-/// Finds the datasheet for a row: that of its ranks' GPUs, if these are all of one model.
-class Datasheets {
- public:
-  Datasheets(const results::RunData& run, const results::PointData& point) {
-    for (int rank = 0; rank < point.ranks; ++rank) {
-      const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
-      of_rank_.push_back(facts == nullptr ? nullptr : datasheet_of(*facts));
-    }
-    if (std::ranges::adjacent_find(of_rank_, std::not_equal_to<>{}) == of_rank_.end()) {
-      of_all_ = of_rank_.empty() ? nullptr : of_rank_.front();
-    }
-  }
-  [[nodiscard]] const Datasheet* of(const results::RowData& row) const {
-    if (row.ranks.empty()) return of_all_;
-    const Datasheet* const first = at(row.ranks.front());
-    const bool alike = std::ranges::all_of(row.ranks, [&](int r) { return at(r) == first; });
-    return alike ? first : nullptr;
-  }
-
- private:
-  [[nodiscard]] const Datasheet* at(int rank) const {
-    const auto index = static_cast<std::size_t>(rank);
-    return rank >= 0 && index < of_rank_.size() ? of_rank_[index] : nullptr;
-  }
-  std::vector<const Datasheet*> of_rank_;
-  const Datasheet* of_all_ = nullptr;  ///< null unless all ranks have the same
-};
-
 }  // namespace
 
 std::string rank_name(const results::PointData& point, int rank,
@@ -272,6 +244,21 @@ std::string rank_name(const results::PointData& point, int rank,
     name += ", CPUs " + cpus;
   }
   return name;
+}
+
+const Datasheet* common_datasheet(std::span<const results::RankFacts> facts,
+                                  const results::PointData& point, std::span<const int> ranks) {
+  const Datasheet* common = nullptr;
+  const int count = ranks.empty() ? point.ranks : static_cast<int>(ranks.size());
+  for (int i = 0; i < count; ++i) {
+    const int rank = ranks.empty() ? i : ranks[static_cast<std::size_t>(i)];
+    const bool is_of_point = rank >= 0 && rank < point.ranks;
+    const results::RankFacts* const known = is_of_point ? facts_of(facts, point, rank) : nullptr;
+    const Datasheet* const sheet = known == nullptr ? nullptr : datasheet_of(*known);
+    if (sheet == nullptr || (common != nullptr && sheet != common)) return nullptr;
+    common = sheet;
+  }
+  return common;
 }
 
 std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs, const results::PointData& point,
@@ -341,11 +328,14 @@ bool is_bench(std::string_view workload, std::size_t steps, std::size_t rows) {
 BenchReport report_bench(const results::RunData& run, const results::PointData& point,
                          const results::CalibrationData& calibration) {
   BenchReport report;
-  const Datasheets datasheets{run, point};
+  const auto datasheet_of_ranks = [&](std::span<const int> ranks) {
+    return common_datasheet(run.rank_facts, point, ranks);
+  };
+  const Datasheet* const of_all = datasheet_of_ranks({});
   report.rows.reserve(point.rows.size());
   for (const results::RowData& row : point.rows) {
-    report.rows.push_back(
-        report_row(row, {.calibration = &calibration, .datasheet = datasheets.of(row)}));
+    const Datasheet* const sheet = row.ranks.empty() ? of_all : datasheet_of_ranks(row.ranks);
+    report.rows.push_back(report_row(row, {.calibration = &calibration, .datasheet = sheet}));
   }
   report.pairs = merge_pairs(report.rows);
   report.classes = classes_of(report.pairs);

@@ -37,6 +37,11 @@ struct Datasheet {
 /// Returns the datasheet for the GPU in a rank's facts. Null for CPUs, and for partitions of a GPU
 /// (MIG), which do not reach its peaks.
 [[nodiscard]] const Datasheet* datasheet_of(const results::RankFacts& facts);
+/// Returns the datasheet of the GPUs of these ranks of a point, or of all its ranks if `ranks` is
+/// empty; null unless all are of one model with a datasheet.
+[[nodiscard]] const Datasheet* common_datasheet(std::span<const results::RankFacts> facts,
+                                                const results::PointData& point,
+                                                std::span<const int> ranks);
 
 /// Returns busbw / algbw among n = `members` ranks by the definition of nccl-tests: 2 (n-1) / n for
 /// all_reduce; (n-1) / n for reduce_scatter, all_gather, all_to_all, gather and scatter; 1 for
@@ -49,12 +54,11 @@ struct RowReport {
   std::optional<statistics::Estimate> time;  ///< seconds of one call
   /// 99th percentile of single calls; absent below 100 calls
   std::optional<statistics::Located> p99;
-  std::optional<double> algbw, busbw;    ///< bytes/s at the median time; only for collectives
-  std::optional<double> flops;           ///< FLOP/s of the slowest rank; only for GEMMs
-  std::optional<double> of_ceiling;      ///< flops / the run's best rate for this element type
-  std::optional<double> of_peak;         ///< flops / the datasheet's peak
-  std::optional<double> bandwidth;       ///< bytes/s; only for p2p and memory
-  std::optional<double> of_memory_peak;  ///< bandwidth of device memory / the datasheet's
+  std::optional<double> algbw, busbw;  ///< bytes/s at the median time; only for collectives
+  std::optional<double> flops;         ///< FLOP/s of the slowest rank; only for GEMMs
+  std::optional<double> of_ceiling;    ///< flops / the run's best rate for this element type
+  std::optional<double> bandwidth;     ///< bytes/s; only for p2p and memory
+  std::optional<double> of_peak;       ///< flops, or bandwidth of device memory, / the datasheet's
 };
 
 /// The references with which a row is compared. Not owned; null = not known.

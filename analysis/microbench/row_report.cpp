@@ -129,7 +129,7 @@ RowReport report_row(const RowData& row, const RowReference& reference) {
   } else if (op == "p2p" || op == "memory") {
     report.bandwidth = rate(bytes, report.time);
     if (reference.datasheet != nullptr && is_within_device(row)) {
-      report.of_memory_peak = share(report.bandwidth, reference.datasheet->memory);
+      report.of_peak = share(report.bandwidth, reference.datasheet->memory);
     }
   }
   return report;

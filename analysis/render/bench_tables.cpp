@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -104,15 +105,16 @@ DocumentTable collective_table(const CollectiveGroup& group) {
   return table;
 }
 
-std::string gemm_title(const results::RowData& row) {
+std::string gemm_title(const RowReport& report) {
+  const results::RowData& row = *report.data;
   const std::string cache = text_of(row, "cache"), sums = text_of(row, "fp8_accumulate");
   return fmt::format("gemm, {}{}{}", text_of(row, "dtype"),
                      cache.empty() ? "" : ", " + cache + " caches",
                      sums.empty() ? "" : fmt::format(", fp8_accumulate {}", sums));
 }
 
-std::string memory_title(const results::RowData& row) {
-  const std::string together = text_of(row, "together");
+std::string memory_title(const RowReport& row) {
+  const std::string together = text_of(*row.data, "together");
   if (together == "all") return "memory, all ranks at once";
   return together == "one" ? "memory, one rank alone" : "memory";
 }
@@ -198,12 +200,10 @@ DocumentTable class_table(const microbench::BenchReport& bench) {
   return table;
 }
 
-bool has_op(const results::RowData& row, std::string_view op) { return text_of(row, "op") == op; }
-
 /// True for a row of a pattern in which many ranks communicate at once, not one pair.
-bool is_of_many_ranks(const results::RowData& row) {
-  const std::string kind = text_of(row, "kind");
-  return has_op(row, "p2p") && kind != "latency" && kind != "bandwidth" && kind != "bidirectional";
+bool is_of_many_ranks(const RowReport* row) {
+  const std::string kind = text_of(*row->data, "kind");
+  return kind != "latency" && kind != "bandwidth" && kind != "bidirectional";
 }
 
 }  // namespace
@@ -249,19 +249,19 @@ std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& be
   return groups;
 }
 
-std::vector<DocumentTable> row_tables(
-    const microbench::BenchReport& bench,
-    const std::function<bool(const results::RowData&)>& belongs,
-    const std::function<std::string(const results::RowData&)>& title, std::string_view keys) {
-  std::vector<const RowReport*> all = pointers_to(bench.rows);
-  std::erase_if(all, [&](const RowReport* row) { return !belongs(*row->data); });
-  std::vector<DocumentTable> tables;
-  for (const auto& [name, rows] : grouped(all, [&](auto& row) { return title(*row.data); })) {
-    DocumentTable& table = tables.emplace_back(table_of<RowReport>(row_metrics(), rows, keys));
-    table.title = name;
-    for (const RowReport* const row : rows) table.reasons.push_back(row_excuse(*row));
-  }
-  return tables;
+std::vector<const RowReport*> rows_of(const PointReport& point, std::string_view op) {
+  std::vector<const RowReport*> rows;
+  if (point.bench) rows = pointers_to(point.bench->rows);
+  std::erase_if(rows, [op](const RowReport* row) { return text_of(*row->data, "op") != op; });
+  return rows;
+}
+
+DocumentTable row_table(const std::vector<const RowReport*>& rows, std::string title,
+                        std::string_view keys) {
+  DocumentTable table = table_of<RowReport>(row_metrics(), rows, keys);
+  table.title = std::move(title);
+  for (const RowReport* const row : rows) table.reasons.push_back(row_excuse(*row));
+  return table;
 }
 
 std::string group_title(const CollectiveGroup& group) {
@@ -295,9 +295,10 @@ std::vector<DocumentTable> bench_tables(const PointReport& point) {
   const auto add = [&](std::vector<DocumentTable> more) {
     std::ranges::move(more, std::back_inserter(tables));
   };
-  add(row_tables(
-      *point.bench, [](const auto& row) { return has_op(row, "gemm"); }, gemm_title,
-      "m n k batch | time interval flops of_ceiling of_peak origin"));
+  for (const auto& [title, rows] : grouped(rows_of(point, "gemm"), gemm_title)) {
+    tables.push_back(
+        row_table(rows, title, "m n k batch | time interval flops of_ceiling of_peak origin"));
+  }
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
     tables.push_back(collective_table(group));
   }
@@ -305,14 +306,15 @@ std::vector<DocumentTable> bench_tables(const PointReport& point) {
     add(matrices(point));
     tables.push_back(class_table(*point.bench));
   }
-  add(row_tables(
-      *point.bench, is_of_many_ranks, [](const auto&) { return "ranks at once"; },
-      "kind class bytes | time interval bandwidth"));
-  add(row_tables(
-      *point.bench, [](const auto& row) { return has_op(row, "memory"); }, memory_title,
-      "kind numa bytes | time interval bandwidth of_peak"));
+  std::vector<const RowReport*> patterns = rows_of(point, "p2p");
+  std::erase_if(patterns, std::not_fn(is_of_many_ranks));
+  tables.push_back(
+      row_table(patterns, "ranks at once", "kind class bytes | time interval bandwidth"));
+  for (const auto& [title, rows] : grouped(rows_of(point, "memory"), memory_title)) {
+    tables.push_back(row_table(rows, title, "kind numa bytes | time interval bandwidth of_peak"));
+  }
   tables.push_back(overlap_table(*point.bench));
-  add(infer_part_tables(point));
+  tables.push_back(infer_part_table(point));
   add(serve_tables(point));
   return tables;
 }

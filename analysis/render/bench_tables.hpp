@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -50,12 +49,12 @@ template <>
 /// GEMM rates. The list is empty if nothing was fitted.
 [[nodiscard]] std::vector<DocumentTable> calibration_tables(const RunReport& report);
 
-/// Returns one table for each title that `title` gives to rows, with the rows for which `belongs`
-/// is true and the metrics that `keys` names.
-[[nodiscard]] std::vector<DocumentTable> row_tables(
-    const microbench::BenchReport& bench,
-    const std::function<bool(const results::RowData&)>& belongs,
-    const std::function<std::string(const results::RowData&)>& title, std::string_view keys);
+/// Returns the rows of a point with this op; none for a point without rows.
+[[nodiscard]] std::vector<const microbench::RowReport*> rows_of(const PointReport& point,
+                                                                std::string_view op);
+/// Returns a table of these rows with the metrics that `keys` names.
+[[nodiscard]] DocumentTable row_table(const std::vector<const microbench::RowReport*>& rows,
+                                      std::string title, std::string_view keys);
 
 /// The out-of-place and the in-place row of one size of a collective; one of them may be null.
 struct PlacePair {
@@ -115,9 +114,9 @@ struct Inference {
 /// Returns one table for each task (see question_of()), with a row for each batch size and mesh;
 /// entries on the frontier are marked.
 [[nodiscard]] std::vector<DocumentTable> inference_tables(const RunReport& report);
-/// Returns the tables of one point's parts (prefill, decode) by batch size, with the FLOP rates
-/// that they reach.
-[[nodiscard]] std::vector<DocumentTable> infer_part_tables(const PointReport& point);
+/// Returns the table of one point's parts (prefill, decode) by batch size, with the FLOP rates that
+/// they reach.
+[[nodiscard]] DocumentTable infer_part_table(const PointReport& point);
 
 /// Appends the entries of `all` that belong to `point` to the list "rows" of `object`, the JSON
 /// object of the point.

@@ -80,62 +80,6 @@ std::string points_text(const IndexExperiment& of) {
   return base::listed(parts);
 }
 
-}  // namespace
-
-Metrics<IndexExperiment> index_experiment_metrics() {
-  using enum Unit;
-  using E = IndexExperiment;
-  static constexpr Metric<IndexExperiment> all[] = {
-      {"fingerprint", "", text, plain<&E::fingerprint>},
-      {"micro_benchmark", "", text, plain<&E::is_bench>},
-      {"points", "", text,
-       [](const IndexExperiment& of) -> Value {
-         return Json{{"ok", of.ok}, {"failed", of.failed}, {"skipped", of.skipped}};
-       }},
-      {"ranks", "on ranks", count, member<&E::ranks>},
-      {"nodes", "nodes", count, member<&E::nodes>},
-      {"throughput", "throughput", prefixed,
-       [](const IndexExperiment& of) -> Value {
-         return Json{{"value", number_or_null(of.throughput)}, {"unit", text_or_null(of.unit)}};
-       }},
-      {"~rate", "throughput", share,
-       [](auto& of) { return value_json(of.throughput ? rate(*of.throughput, of.unit) : ""); }},
-      {"work_growth", "", ratio,
-       [](auto& of) {
-         return value_json(of.throughput ? std::optional{of.work_growth} : std::nullopt);
-       }},
-      {"baseline", "", count, member<&E::baseline>},
-      {"efficiency", "efficiency", share, member<&E::efficiency>},
-      {"verified", "verified", share, member<&E::verified>},
-      {"~points_text", "points", text, member<points_text>},
-      {"labels", "labels", text, plain<&E::labels>},
-  };
-  return all;
-}
-
-Metrics<IndexTrend> index_trend_metrics() {
-  using enum Unit;
-  using T = IndexTrend;
-  static constexpr Metric<IndexTrend> all[] = {
-      {"fingerprint", "", text, plain<&T::fingerprint>},
-      {"title", "experiment", text, plain<&T::title>},
-      {"ranks", "ranks", count, member<&T::ranks>},
-      {"unit", "", text, member<&T::unit>},
-      {"runs", "runs", count, [](auto& at) { return Value(at.runs.size()); }},
-      {"first", "first", prefixed, plain<&T::first>},
-      {"last", "last", prefixed, plain<&T::last>},
-      {"median", "median", prefixed, plain<&T::median>},
-      {"~median_rate", "median", share,
-       [](auto& at) { return value_json(rate(at.median, at.unit)); }},
-      {"min", "least", prefixed, plain<&T::minimum>},
-      {"max", "most", prefixed, plain<&T::maximum>},
-      {"spread", "range", share, member<&T::spread>},
-  };
-  return all;
-}
-
-namespace {
-
 /// Merges all micro-benchmarks of a run into one entry of the index.
 IndexExperiment together(const std::vector<const IndexExperiment*>& benches) {
   IndexExperiment all;
@@ -311,6 +255,58 @@ Json machines_json(const catalog::Index& index) {
 }
 
 }  // namespace
+
+Metrics<IndexExperiment> index_experiment_metrics() {
+  using enum Unit;
+  using E = IndexExperiment;
+  static constexpr Metric<IndexExperiment> all[] = {
+      {"fingerprint", "", text, plain<&E::fingerprint>},
+      {"micro_benchmark", "", text, plain<&E::is_bench>},
+      {"points", "", text,
+       [](const IndexExperiment& of) -> Value {
+         return Json{{"ok", of.ok}, {"failed", of.failed}, {"skipped", of.skipped}};
+       }},
+      {"ranks", "on ranks", count, member<&E::ranks>},
+      {"nodes", "nodes", count, member<&E::nodes>},
+      {"throughput", "throughput", prefixed,
+       [](const IndexExperiment& of) -> Value {
+         return Json{{"value", number_or_null(of.throughput)}, {"unit", text_or_null(of.unit)}};
+       }},
+      {"~rate", "throughput", share,
+       [](auto& of) { return value_json(of.throughput ? rate(*of.throughput, of.unit) : ""); }},
+      {"work_growth", "", ratio,
+       [](auto& of) {
+         return value_json(of.throughput ? std::optional{of.work_growth} : std::nullopt);
+       }},
+      {"baseline", "", count, member<&E::baseline>},
+      {"efficiency", "efficiency", share, member<&E::efficiency>},
+      {"verified", "verified", share, member<&E::verified>},
+      {"~points_text", "points", text, member<points_text>},
+      {"labels", "labels", text, plain<&E::labels>},
+  };
+  return all;
+}
+
+Metrics<IndexTrend> index_trend_metrics() {
+  using enum Unit;
+  using T = IndexTrend;
+  static constexpr Metric<IndexTrend> all[] = {
+      {"fingerprint", "", text, plain<&T::fingerprint>},
+      {"title", "experiment", text, plain<&T::title>},
+      {"ranks", "ranks", count, member<&T::ranks>},
+      {"unit", "", text, member<&T::unit>},
+      {"runs", "runs", count, [](auto& at) { return Value(at.runs.size()); }},
+      {"first", "first", prefixed, plain<&T::first>},
+      {"last", "last", prefixed, plain<&T::last>},
+      {"median", "median", prefixed, plain<&T::median>},
+      {"~median_rate", "median", share,
+       [](auto& at) { return value_json(rate(at.median, at.unit)); }},
+      {"min", "least", prefixed, plain<&T::minimum>},
+      {"max", "most", prefixed, plain<&T::maximum>},
+      {"spread", "range", share, member<&T::spread>},
+  };
+  return all;
+}
 
 std::string index_headline(const catalog::Index& index, Numbered numbered) {
   const std::string what =

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -48,20 +47,12 @@ void add_rates(Inference& at) {
 }
 
 void add_point(const PointReport& point, std::vector<Inference>& all) {
-  const std::size_t begin = all.size();
-  for (const microbench::RowReport& row : point.bench->rows) {
-    if (text_of(*row.data, "op") != "infer") continue;
-    const std::optional<double> batch = number_of(*row.data, "batch");
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
-    auto place = std::find_if(first, all.end(),
-                              [&](const Inference& known) { return known.batch == batch; });
-    if (place == all.end()) {
-      all.push_back({.point = &point, .batch = batch});
-      place = all.end() - 1;
-    }
-    add_row(*place, row);
+  const auto batch_of = [](const auto& row) { return number_of(*row.data, "batch"); };
+  for (const auto& [batch, rows] : grouped(rows_of(point, "infer"), batch_of)) {
+    Inference& at = all.emplace_back(Inference{.point = &point, .batch = batch});
+    for (const microbench::RowReport* const row : rows) add_row(at, *row);
+    add_rates(at);
   }
-  for (std::size_t i = begin; i < all.size(); ++i) add_rates(all[i]);
 }
 
 bool is_measured(const Inference& at) {
@@ -112,9 +103,6 @@ Value stored_count(const results::RowData* row, const char* key) {
 constexpr std::array<const char*, 4> times{"latency", "ttft", "tpot", "queueing"};
 constexpr std::array<const char*, 4> quantiles{"median", "p90", "p99", "max"};
 
-bool is_serve(const results::RowData& row) { return text_of(row, "op") == "serve"; }
-bool is_rate(const results::RowData& row) { return text_of(row, "part") == "rate"; }
-
 /// True if the number under this key is a count, which is shown as an integer.
 bool is_count(std::string_view key) {
   constexpr std::array<std::string_view, 13> counts{
@@ -130,34 +118,20 @@ bool is_quantile(const std::string& key) {
   });
 }
 
+/// Returns the rows of the workload serve for this part, such as "rate".
+std::vector<const microbench::RowReport*> serve_rows(const PointReport& point,
+                                                     std::string_view part) {
+  std::vector<const microbench::RowReport*> rows = rows_of(point, "serve");
+  std::erase_if(rows, [part](const auto* row) { return text_of(*row->data, "part") != part; });
+  return rows;
+}
+
+/// Returns the rows of request rates, in ascending order.
 std::vector<const microbench::RowReport*> rates_of(const PointReport& point) {
-  std::vector<const microbench::RowReport*> rates;
-  if (!point.bench) return rates;
-  for (const microbench::RowReport& row : point.bench->rows) {
-    if (is_serve(*row.data) && is_rate(*row.data)) rates.push_back(&row);
-  }
+  auto rates = serve_rows(point, "rate");
   std::ranges::stable_sort(
       rates, {}, [](const auto* row) { return number_of(*row->data, "rate").value_or(0); });
   return rates;
-}
-
-/// Returns the request rate for which the point has rows of single requests; absent if it has none.
-std::optional<double> kept_rate(const PointReport& point) {
-  for (const microbench::RowReport& row : point.bench->rows) {
-    if (is_serve(*row.data) && text_of(*row.data, "part") == "request") {
-      return number_of(*row.data, "rate");
-    }
-  }
-  return std::nullopt;
-}
-
-/// Returns the rate at which requests really arrived when `rate` was asked for; with few arrivals,
-/// the two differ.
-std::optional<double> arrived_rate(const PointReport& point, std::optional<double> rate) {
-  for (const microbench::RowReport* const row : rates_of(point)) {
-    if (number_of(*row->data, "rate") == rate) return number_of(*row->data, "offered");
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -216,9 +190,7 @@ std::string question_of(const Inference& at) {
 
 std::vector<Inference> inferences_of(const RunReport& report) {
   std::vector<Inference> all;
-  for (const PointReport& point : report.benches) {
-    if (point.bench) add_point(point, all);
-  }
+  for (const PointReport& point : report.benches) add_point(point, all);
   std::map<std::string, std::vector<Inference*>> questions;
   for (Inference& at : all) questions[question_of(at)].push_back(&at);
   for (const auto& [question, same] : questions) mark_frontier(same);
@@ -239,19 +211,15 @@ std::vector<DocumentTable> inference_tables(const RunReport& report) {
   return tables;
 }
 
-std::vector<DocumentTable> infer_part_tables(const PointReport& point) {
-  const auto is_part = [](const results::RowData& row) { return text_of(row, "op") == "infer"; };
-  std::vector<DocumentTable> tables = row_tables(
-      *point.bench, is_part, [](const auto&) { return "inference: parts"; },
-      "batch part | time interval");
+DocumentTable infer_part_table(const PointReport& point) {
+  const std::vector<const microbench::RowReport*> parts = rows_of(point, "infer");
+  DocumentTable table = row_table(parts, "inference: parts", "batch part | time interval");
   std::vector<Value> rates;
-  for (const microbench::RowReport& row : point.bench->rows) {
-    if (is_part(*row.data)) rates.push_back(value_json(rate_of(row, point.data->ranks)));
+  for (const microbench::RowReport* const row : parts) {
+    rates.push_back(value_json(rate_of(*row, point.data->ranks)));
   }
-  if (!tables.empty()) {
-    add_column(tables.front(), {"", "FLOP/s/rank", Unit::flop_rate}, std::move(rates));
-  }
-  return tables;
+  add_column(table, {"", "FLOP/s/rank", Unit::flop_rate}, std::move(rates));
+  return table;
 }
 
 void add_inferences_json(std::span<const Inference> all, const PointReport& point, Json& object) {
@@ -275,19 +243,18 @@ std::vector<DocumentTable> serve_tables(const PointReport& point) {
   of_rates.title = fmt::format("serving: {} arrivals, dispatched {}, at most {} at once",
                                text_of(first, "arrivals"), text_of(first, "dispatch"),
                                figure(number_of(first, "max_batch"), Unit::count));
-  std::vector<DocumentTable> tables{std::move(of_rates)};
-  const std::optional<double> rate = kept_rate(point);
-  const std::string title = fmt::format("replicas where {} requests/s arrived",
-                                        figure(arrived_rate(point, rate), Unit::digits));
-  const auto is_asked = [rate](const results::RowData& row) {
-    return is_serve(row) && text_of(row, "part") == "replica" && rate &&
-           number_of(row, "rate") == rate;
-  };
-  std::ranges::move(row_tables(
-                        *point.bench, is_asked, [&](const auto&) { return title; },
-                        "replica requests batches busy_seconds utilisation"),
-                    std::back_inserter(tables));
-  return tables;
+  const auto rate_of_row = [](const auto* row) { return number_of(*row->data, "rate"); };
+  const auto requests = serve_rows(point, "request");
+  const auto kept = requests.empty() ? std::nullopt : rate_of_row(requests.front());
+  auto replicas = serve_rows(point, "replica");
+  std::erase_if(replicas, [&](const auto* row) { return !kept || rate_of_row(row) != kept; });
+  // With few arrivals, the rate at which requests really arrived differs from the one asked for.
+  const auto asked = std::ranges::find(rates, kept, rate_of_row);
+  const auto arrived = asked == rates.end() ? std::nullopt : number_of(*(*asked)->data, "offered");
+  return {std::move(of_rates), row_table(replicas,
+                                         fmt::format("replicas where {} requests/s arrived",
+                                                     figure(arrived, Unit::digits)),
+                                         "replica requests batches busy_seconds utilisation")};
 }
 
 std::vector<std::string> serve_key(const RunReport& report) {
@@ -317,7 +284,7 @@ Json serve_json(const results::RowData& row) {
     Json& number = object[key.substr(0, key.rfind("_seconds"))];
     number = is_count(key) ? count_or_null(value) : number_or_null(value);
   }
-  if (!is_rate(row)) return object;
+  if (text_of(row, "part") != "rate") return object;
   for (const char* const time : times) {
     Json of_time = Json::object();
     for (const char* const quantile : quantiles) {

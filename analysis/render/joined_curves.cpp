@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <map>
@@ -13,8 +12,6 @@
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
-#include "analysis/render/json_values.hpp"
-#include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
@@ -74,66 +71,6 @@ void add_launches(const merge::JoinedCurve& joined, std::span<const RunReport> r
   }
 }
 
-Json launch_json(const merge::LaunchPoint& at) {
-  return {{"run", at.run->data->id},
-          {"file", at.run->file},
-          {"index", at.point->data->index},
-          {"step_time", time_json(at.point->step_time, "steps")},
-          {"throughput", number_or_null(at.point->throughput)},
-          {"verified", number_or_null(at.point->data->verified)}};
-}
-
-/// Returns the object of a point joined over several launches. Its breakdown is that of the typical
-/// launch, whose step time is nearest to the median over launches. Its losses are relative to the
-/// baseline of the joined curve; the report of the single launch has losses relative to the
-/// launch's own baseline.
-Json launched_point_json(const PointReport& point, std::span<const merge::LaunchPoint> launches) {
-  Json object =
-      object_of<PointReport>(point_metrics(), point, "ranks nodes ranks_per_node mesh axes labels");
-  object["launches"] = list_json(launches, [&](const merge::LaunchPoint& at) {
-    Json launch = launch_json(at);
-    // The breakdown and causes of the point are those of its typical launch.
-    launch["typical"] = at.point->data == point.data;
-    return launch;
-  });
-  object.update(object_of<PointReport>(
-      point_metrics(), point,
-      "step_time spread throughput speedup speedup_interval efficiency work_growth"));
-  object["throughput"]["unit"] = point.throughput_unit;
-  object["launch"] = point.launch;
-  object.update(object_of<PointReport>(
-      point_metrics(), point,
-      "traced_step breakdown hidden_communication hidden_transfer breakdown_missing pop "
-      "waterfall serial_fraction"));
-  return object;
-}
-
-Json unused_launch_json(const merge::LeftOut& left_out) {
-  Json row = launch_json(left_out.at);
-  row["ranks"] = left_out.at.point->data->ranks;
-  row["reason"] = left_out.reason;
-  return row;
-}
-
-Json curve_json(const merge::JoinedCurve& joined) {
-  Json points = Json::array();
-  for (std::size_t i = 0; i < joined.launches.size(); ++i) {
-    points.push_back(launched_point_json(joined.curve.points[i], joined.launches[i]));
-  }
-  Json object = experiment_head_json(joined.experiment);
-  object.update(baseline_json(joined.curve));
-  object.update(Json{{"fingerprint", joined.fingerprint},
-                     {"title", joined.curve.title},
-                     {"model_numbers", joined.experiment.numbers},
-                     {"settings", joined.experiment.settings},
-                     {"machine", joined.machine},
-                     {"apart", joined.apart},
-                     {"points", points},
-                     {"left_out", list_json(joined.left_out, unused_launch_json)},
-                     {"laws", laws_json(joined.curve.laws)}});
-  return object;
-}
-
 }  // namespace
 
 DocumentTable times_table(const merge::JoinedCurve& joined, std::span<const RunReport> reports) {
@@ -185,7 +122,5 @@ std::vector<std::string> joined_key() {
       "Where a step went, lost time and causes are those of each point's launch nearest to the "
       "median."};
 }
-
-Json joined_json(const merge::Joined& joined) { return list_json(joined.curves, curve_json); }
 
 }  // namespace isoscale::analysis::render

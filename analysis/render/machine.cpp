@@ -95,15 +95,6 @@ void add(Facts& facts, const std::string& key, std::vector<std::string> values) 
 // The most warnings about devices that are shown for a point; a run of many ranks has many devices.
 constexpr std::size_t most_device_warnings = 4;
 
-/// Returns the title of the table of devices, which names the device. It is taken from the first
-/// point whose devices were sampled, since all points of a run use the same kind of device.
-std::string title_of(const Curve& curve) {
-  for (const PointReport& point : curve.points) {
-    if (!point.devices.energy.of.empty()) return point.devices.energy.of + " beside the loop";
-  }
-  return "";
-}
-
 using devices::DeviceState;
 
 constexpr Metric<DeviceState> device_metrics[] = {
@@ -239,8 +230,10 @@ Facts header(const RunReport& report, const Sections& sections) {
 DocumentTable device_table(const Curve& curve) {
   std::vector<const DeviceState*> states;
   std::vector<Value> ranks;
+  std::string device;  // that of the first point, since all points of a run use the same kind
   for (const PointReport& point : curve.points) {
     const DeviceState& at = point.devices;
+    if (device.empty()) device = at.energy.of;
     if (!at.clock && !at.temperature && !at.utilisation && !at.energy.power) continue;
     states.push_back(&at);
     ranks.push_back(Json(point.data->ranks));
@@ -249,7 +242,7 @@ DocumentTable device_table(const Curve& curve) {
       device_metrics, states,
       "ranks clock clock_min utilisation temperature_max power energy_per_step energy_per_token",
       {{{"ranks", "ranks", Unit::count}, std::move(ranks)}});
-  table.title = title_of(curve);
+  if (!device.empty()) table.title = device + " beside the loop";
   return table;
 }
 

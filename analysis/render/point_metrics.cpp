@@ -169,11 +169,10 @@ Value step_time_of(const PointReport& point) {
 
 Value breakdown_of(const PointReport& point) {
   Json parts = Json::object();
-  for (const Category& category : categories()) parts[std::string{category.name}] = nullptr;
-  if (point.breakdown.mean) {
-    parts = parts_json(point.breakdown, *point.breakdown.mean);
-    parts.erase("hidden_communication");
-    parts.erase("hidden_transfer");
+  for (const Category& category : categories()) {
+    const bool known = point.breakdown.mean && is_known(point.breakdown, category.seconds);
+    parts[std::string{category.name}] =
+        known ? Json(*point.breakdown.mean.*category.seconds) : Json{};
   }
   return parts;
 }

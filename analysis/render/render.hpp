@@ -62,16 +62,6 @@ inline constexpr std::string_view report_schema_version = "1.4";
 /// Returns an object with the lists `index`, `machines` and `unreadable` of the JSON report.
 [[nodiscard]] nlohmann::ordered_json index_json(const catalog::Index& index);
 
-/// Returns the keys that describe the baseline of a curve's efficiencies; their names begin with
-/// "baseline".
-[[nodiscard]] nlohmann::ordered_json baseline_json(const Curve& curve);
-
-/// Returns the scaling laws that were fitted to a curve, under the keys amdahl, gustafson and usl.
-[[nodiscard]] nlohmann::ordered_json laws_json(const efficiency::Laws& laws);
-
-/// Returns the list `curves` of the JSON report: the curves that are joined over all launches.
-[[nodiscard]] nlohmann::ordered_json joined_json(const merge::Joined& joined);
-
 /// Returns one object for each measured row. The rows of one pair of ranks become one object, and
 /// so do the rows of one overlap of a GEMM with a collective. Rows of the workload infer are left
 /// out; add_inferences_json() adds them.

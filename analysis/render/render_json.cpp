@@ -35,6 +35,110 @@ Json system_json(const results::RunData& run) {
   return object;
 }
 
+Json baseline_json(const Curve& curve) {
+  return {{"baseline", number_or_null(curve.baseline)},
+          {"baseline_unit", curve.per_node ? "node" : "rank"},
+          {"baseline_name", text_or_null(baseline_name(curve))},
+          {"baseline_unsure", has_unsure_baseline(curve)}};
+}
+
+Json laws_json(const efficiency::Laws& laws) {
+  Json usl;
+  if (laws.usl) {
+    usl = {{"contention", located_json(std::optional{laws.usl->contention})},
+           {"coherency", located_json(std::optional{laws.usl->coherency})},
+           {"peak", number_or_null(laws.usl->peak)}};
+  }
+  return {{"amdahl", located_json(laws.amdahl)},
+          {"gustafson", located_json(laws.gustafson)},
+          {"usl", usl}};
+}
+
+Json launch_json(const merge::LaunchPoint& at) {
+  return {{"run", at.run->data->id},
+          {"file", at.run->file},
+          {"index", at.point->data->index},
+          {"step_time", time_json(at.point->step_time, "steps")},
+          {"throughput", number_or_null(at.point->throughput)},
+          {"verified", number_or_null(at.point->data->verified)}};
+}
+
+/// Returns the object of a point joined over several launches. Its breakdown is that of the typical
+/// launch, whose step time is nearest to the median over launches. Its losses are relative to the
+/// baseline of the joined curve; the report of the single launch has losses relative to the
+/// launch's own baseline.
+Json launched_point_json(const PointReport& point, std::span<const merge::LaunchPoint> launches) {
+  Json object =
+      object_of<PointReport>(point_metrics(), point, "ranks nodes ranks_per_node mesh axes labels");
+  object["launches"] = list_json(launches, [&](const merge::LaunchPoint& at) {
+    Json launch = launch_json(at);
+    // The breakdown and causes of the point are those of its typical launch.
+    launch["typical"] = at.point->data == point.data;
+    return launch;
+  });
+  object.update(object_of<PointReport>(
+      point_metrics(), point,
+      "step_time spread throughput speedup speedup_interval efficiency work_growth"));
+  object["throughput"]["unit"] = point.throughput_unit;
+  object["launch"] = point.launch;
+  object.update(object_of<PointReport>(
+      point_metrics(), point,
+      "traced_step breakdown hidden_communication hidden_transfer breakdown_missing pop "
+      "waterfall serial_fraction"));
+  return object;
+}
+
+Json unused_launch_json(const merge::LeftOut& left_out) {
+  Json row = launch_json(left_out.at);
+  row["ranks"] = left_out.at.point->data->ranks;
+  row["reason"] = left_out.reason;
+  return row;
+}
+
+Json joined_curve_json(const merge::JoinedCurve& joined) {
+  Json points = Json::array();
+  for (std::size_t i = 0; i < joined.launches.size(); ++i) {
+    points.push_back(launched_point_json(joined.curve.points[i], joined.launches[i]));
+  }
+  Json object = experiment_head_json(joined.experiment);
+  object.update(baseline_json(joined.curve));
+  object.update(Json{{"fingerprint", joined.fingerprint},
+                     {"title", joined.curve.title},
+                     {"model_numbers", joined.experiment.numbers},
+                     {"settings", joined.experiment.settings},
+                     {"machine", joined.machine},
+                     {"apart", joined.apart},
+                     {"points", points},
+                     {"left_out", list_json(joined.left_out, unused_launch_json)},
+                     {"laws", laws_json(joined.curve.laws)}});
+  return object;
+}
+
+Json evidence_json(const advice::Evidence& at) {
+  return {{"ranks", at.ranks > 0 ? Json(at.ranks) : Json{}},
+          {"what", at.what},
+          {"value", at.unit == Unit::text ? Json(at.text) : Json(at.value)},
+          {"unit", name(at.unit)},
+          {"text", value_text(at)}};
+}
+
+/// Returns one object for each finding. A severity, a size, a curve or the ranks of an evidence are
+/// null if they are absent.
+Json findings_json(std::span<const advice::Finding> findings) {
+  return list_json(findings, [](const advice::Finding& at) {
+    return Json{{"rule", at.rule},
+                {"concern", name(at.concern)},
+                {"severity", value_json(at.severity)},
+                {"size", value_json(at.size)},
+                {"curve", value_json(at.curve)},
+                {"ranks", at.ranks},
+                {"sentence", at.sentence},
+                {"evidence", list_json(at.evidence, evidence_json)},
+                {"next_step", at.next_step},
+                {"source", at.source}};
+  });
+}
+
 Json launch_curve_json(const Curve& curve) {
   Json object{{"title", curve.title}};
   object.update(baseline_json(curve));
@@ -182,29 +286,16 @@ std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& ro
 
 }  // namespace
 
-Json baseline_json(const Curve& curve) {
-  return {{"baseline", number_or_null(curve.baseline)},
-          {"baseline_unit", curve.per_node ? "node" : "rank"},
-          {"baseline_name", text_or_null(baseline_name(curve))},
-          {"baseline_unsure", has_unsure_baseline(curve)}};
-}
-
-Json laws_json(const efficiency::Laws& laws) {
-  Json usl;
-  if (laws.usl) {
-    usl = {{"contention", located_json(std::optional{laws.usl->contention})},
-           {"coherency", located_json(std::optional{laws.usl->coherency})},
-           {"peak", number_or_null(laws.usl->peak)}};
-  }
-  return {{"amdahl", located_json(laws.amdahl)},
-          {"gustafson", located_json(laws.gustafson)},
-          {"usl", usl}};
+Json left_out_json(std::span<const advice::NotJudged> left_out) {
+  return list_json(left_out, [](const advice::NotJudged& at) {
+    return Json{{"curve", at.curve}, {"ranks", at.ranks}, {"why", at.why}};
+  });
 }
 
 Json report_json(const merge::Report& whole) {
   Json object{{"schema_version", report_schema_version},
               {"runs", list_json(whole.runs, run_json)},
-              {"curves", joined_json(whole.joined)},
+              {"curves", list_json(whole.joined.curves, joined_curve_json)},
               {"findings", findings_json(advice::findings_of(whole))},
               {"findings_left_out", left_out_json(advice::left_out_of(whole))},
               {"warnings", whole.warnings},

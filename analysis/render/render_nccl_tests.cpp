@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,55 +61,37 @@ constexpr std::string_view columns_heading =
     "#        (B)    (elements)                          "
     "     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
 
-/// Returns the line of settings above a table, with those settings that are known. It says one
-/// thread per process, since this is how Isoscale measures.
-std::string settings_line(const CollectiveGroup& group) {
+/// Returns the table of a group, below a line with those settings that are known. They name one
+/// thread per process, since this is how Isoscale measures. Readers of this format look for the
+/// line with the average bus bandwidth at the end; it is left out if no size has a bus bandwidth.
+std::string group_text(const PointReport& point, const CollectiveGroup& group) {
+  constexpr double giga = 1e9;
+  std::string lines;
   std::vector<double> sizes;
   bool is_checked = false;
+  double sum = 0;  // of the bus bandwidths
+  int failed_checks = 0, count = 0;
   for (const PlacePair& pair : group.sizes) {
+    lines += size_line(pair);
     sizes.push_back(number_of(*pair.any().data, "bytes").value_or(0));
     for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
-      is_checked = is_checked || (row != nullptr && row->data->wrong);
-    }
-  }
-  const auto [smallest, largest] = std::ranges::minmax(sizes);
-  return fmt::format("# nThread 1 minBytes {:.0f} maxBytes {:.0f} validation: {:d}\n", smallest,
-                     largest, is_checked);
-}
-
-/// Returns the line with the average bus bandwidth, which readers of this format look for at the
-/// end; "" if no size has a bus bandwidth.
-std::string average_line(const CollectiveGroup& group) {
-  constexpr double giga = 1e9;
-  double sum = 0;
-  int count = 0;
-  for (const PlacePair& pair : group.sizes) {
-    for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
-      if (row == nullptr || !microbench::has_rates(*row->data) || !row->time || !row->busbw)
-        continue;
+      if (row == nullptr) continue;
+      is_checked = is_checked || row->data->wrong;
+      if (row->data->wrong.value_or(0) > 0) ++failed_checks;
+      if (const std::string why = escape(row_excuse(*row)); !why.empty())
+        lines += "# " + why + "\n";
+      if (!microbench::has_rates(*row->data) || !row->time || !row->busbw) continue;
       sum += *row->busbw / giga;
       ++count;
     }
   }
-  return count == 0 ? "" : fmt::format("# Avg bus bandwidth    : {:g}\n", sum / count);
-}
-
-std::string group_text(const PointReport& point, const CollectiveGroup& group) {
-  std::string text = fmt::format("#\n# {}: {}\n{}#\n{}", bench_title(point),
-                                 escape(group_title(group)), settings_line(group), columns_heading);
-  std::int64_t failed_checks = 0;
-  for (const PlacePair& pair : group.sizes) {
-    text += size_line(pair);
-    for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
-      if (row == nullptr) continue;
-      if (row->data->wrong.value_or(0) > 0) ++failed_checks;
-      if (const std::string why = escape(row_excuse(*row)); !why.empty()) text += "# " + why + "\n";
-    }
-  }
-  return text +
-         fmt::format("# Out of bounds values : {} {}\n", failed_checks,
-                     failed_checks == 0 ? "OK" : "FAILED") +
-         average_line(group);
+  const auto [smallest, largest] = std::ranges::minmax(sizes);
+  return fmt::format(
+      "#\n# {}: {}\n# nThread 1 minBytes {:.0f} maxBytes {:.0f} validation: {:d}\n#\n{}{}"
+      "# Out of bounds values : {} {}\n{}",
+      bench_title(point), escape(group_title(group)), smallest, largest, is_checked,
+      columns_heading, lines, failed_checks, failed_checks == 0 ? "OK" : "FAILED",
+      count == 0 ? "" : fmt::format("# Avg bus bandwidth    : {:g}\n", sum / count));
 }
 
 }  // namespace

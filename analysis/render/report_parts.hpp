@@ -56,10 +56,8 @@ struct BenchesSummary {
 [[nodiscard]] std::vector<Note> curve_legend();
 [[nodiscard]] std::vector<Note> bench_legend();
 
-// The following declare the findings, as text and as JSON.
+// The following declare the findings.
 
-/// Returns the share of a step that a finding may cost: "~22%", "<1%", or "—" if it is not known.
-[[nodiscard]] std::string share_text(const advice::Finding& finding);
 /// Returns the indices of the findings to show, in ascending order: the worst finding of each rule
 /// about hardware, however many these are, and the first of all other findings, up to `most` in
 /// all.
@@ -77,12 +75,6 @@ struct BenchesSummary {
 
 /// Returns one object for each entry of `left_out`, with the keys curve, ranks (a list) and why.
 [[nodiscard]] nlohmann::ordered_json left_out_json(std::span<const advice::NotJudged> left_out);
-
-/// Returns one object for each finding, with the keys rule, concern, severity, size, curve, ranks
-/// (a list), sentence, evidence (a list of objects with ranks, what, value, unit and text),
-/// next_step and source. A severity, a size, a curve or the ranks of an evidence are null if they
-/// are absent.
-[[nodiscard]] nlohmann::ordered_json findings_json(std::span<const advice::Finding> findings);
 
 // The following declare the tables of an index of runs.
 

@@ -36,6 +36,69 @@ Value numa_node(const RowReport& row) {
   return node && *node >= 0 ? count_or_null(node) : Value();
 }
 
+/// The function of a metric whose value is the hidden share, or one bound of its interval.
+template <auto End>
+constexpr auto end_of_hidden = [](const OverlapReport& at) -> Value {
+  return at.hidden ? value_json((*at.hidden).*End) : Value();
+};
+
+// The keys that rows of each kind have in the JSON report. The keys in gpu_keys follow those of the
+// kind.
+constexpr std::string_view collective_keys =
+    "op dtype in_place bytes count time algbw busbw wrong reduction implementation axis groups "
+    "algorithm protocol registration class root members estimate";
+constexpr std::string_view gemm_keys =
+    "op m n k batch time flops dtype cache origin ?fp8_accumulate ?arithmetic flop of_ceiling "
+    "of_peak";
+constexpr std::string_view p2p_keys = "op kind bytes bandwidth time class";
+constexpr std::string_view memory_keys = "op kind bytes bandwidth time together numa of_peak";
+constexpr std::string_view gpu_keys =
+    "?sm_clock ?sm_clock_min ?throttle_reasons ?repeated_plays ?late_plays";
+
+/// Returns the JSON object of a row of an unknown kind, with all its keys unchanged.
+Json other_json(const RowReport& row) {
+  Json object(row.data->text);
+  for (const auto& [key, value] : row.data->number) object[key] = number_or_null(value);
+  object["time"] = row_time(row);
+  return object;
+}
+
+Json pair_json(const results::PointData& point, const microbench::PairReport& pair) {
+  return {{"op", "p2p"},
+          {"src", pair.src},
+          {"dst", pair.dst},
+          {"src_world_rank", world_rank(point, pair.src)},
+          {"dst_world_rank", world_rank(point, pair.dst)},
+          {"class", text_or_null(pair.link_class)},
+          {"latency", number_or_null(pair.latency)},
+          {"bandwidth", number_or_null(pair.bandwidth)},
+          {"bidirectional", number_or_null(pair.bidirectional)},
+          {"status", pair.failure.empty() ? "ok" : "failed"},
+          {"reason", text_or_null(pair.failure)}};
+}
+
+/// True for rows that have no JSON object of their own, since several rows become one object.
+bool is_merged(const results::RowData& row) {
+  const std::string op = text_of(row, "op"), kind = text_of(row, "kind");
+  return op == "overlap" || op == "infer" ||
+         (op == "p2p" && (kind == "latency" || kind == "bandwidth" || kind == "bidirectional"));
+}
+
+Json row_json(const RowReport& row) {
+  const std::string op = text_of(*row.data, "op");
+  const std::string_view keys = op == "gemm"                     ? gemm_keys
+                                : calibration::is_collective(op) ? collective_keys
+                                : op == "p2p"                    ? p2p_keys
+                                : op == "memory"                 ? memory_keys
+                                                                 : "";
+  Json object = op == "serve"  ? serve_json(*row.data)
+                : keys.empty() ? other_json(row)
+                               : object_of<RowReport>(row_metrics(), row, keys);
+  if (!keys.empty()) object.update(object_of<RowReport>(row_metrics(), row, gpu_keys));
+  object.update(object_of<RowReport>(row_metrics(), row, "status reason"));
+  return object;
+}
+
 }  // namespace
 
 Metrics<RowReport> row_metrics() {
@@ -69,10 +132,7 @@ Metrics<RowReport> row_metrics() {
       {"bandwidth", "bandwidth", bandwidth, member<&R::bandwidth>},
       {"flops", "FLOP/s", flop_rate, member<&R::flops>},
       {"of_ceiling", "of ceiling", share, member<&R::of_ceiling>},
-      {"of_peak", "of datasheet", share,
-       [](const RowReport& row) -> Value {
-         return number_or_null(row.of_peak ? row.of_peak : row.of_memory_peak);
-       }},
+      {"of_peak", "of datasheet", share, member<&R::of_peak>},
       {"wrong", "wrong", count, member<&R::data, &results::RowData::wrong>},
       {"reduction", "reduction", text},
       {"implementation", "by", text},
@@ -135,29 +195,6 @@ Metrics<RowReport> row_metrics() {
   return all;
 }
 
-namespace {
-
-/// The function of a metric whose value is the hidden share, or one bound of its interval.
-template <auto End>
-constexpr auto end_of_hidden = [](const OverlapReport& at) -> Value {
-  return at.hidden ? value_json((*at.hidden).*End) : Value();
-};
-
-// The keys that rows of each kind have in the JSON report. The keys in gpu_keys follow those of the
-// kind.
-constexpr std::string_view collective_keys =
-    "op dtype in_place bytes count time algbw busbw wrong reduction implementation axis groups "
-    "algorithm protocol registration class root members estimate";
-constexpr std::string_view gemm_keys =
-    "op m n k batch time flops dtype cache origin ?fp8_accumulate ?arithmetic flop of_ceiling "
-    "of_peak";
-constexpr std::string_view p2p_keys = "op kind bytes bandwidth time class";
-constexpr std::string_view memory_keys = "op kind bytes bandwidth time together numa of_peak";
-constexpr std::string_view gpu_keys =
-    "?sm_clock ?sm_clock_min ?throttle_reasons ?repeated_plays ?late_plays";
-
-}  // namespace
-
 Metrics<OverlapReport> overlap_metrics() {
   using enum Unit;
   using O = OverlapReport;
@@ -196,55 +233,6 @@ Metrics<OverlapReport> overlap_metrics() {
   };
   return all;
 }
-
-namespace {
-
-/// Returns the JSON object of a row of an unknown kind, with all its keys unchanged.
-Json other_json(const RowReport& row) {
-  Json object = Json::object();
-  for (const auto& [key, value] : row.data->text) object[key] = value;
-  for (const auto& [key, value] : row.data->number) object[key] = number_or_null(value);
-  object["time"] = row_time(row);
-  return object;
-}
-
-Json pair_json(const results::PointData& point, const microbench::PairReport& pair) {
-  return {{"op", "p2p"},
-          {"src", pair.src},
-          {"dst", pair.dst},
-          {"src_world_rank", world_rank(point, pair.src)},
-          {"dst_world_rank", world_rank(point, pair.dst)},
-          {"class", text_or_null(pair.link_class)},
-          {"latency", number_or_null(pair.latency)},
-          {"bandwidth", number_or_null(pair.bandwidth)},
-          {"bidirectional", number_or_null(pair.bidirectional)},
-          {"status", pair.failure.empty() ? "ok" : "failed"},
-          {"reason", text_or_null(pair.failure)}};
-}
-
-/// True for rows that have no JSON object of their own, since several rows become one object.
-bool is_merged(const results::RowData& row) {
-  const std::string op = text_of(row, "op"), kind = text_of(row, "kind");
-  return op == "overlap" || op == "infer" ||
-         (op == "p2p" && (kind == "latency" || kind == "bandwidth" || kind == "bidirectional"));
-}
-
-Json row_json(const RowReport& row) {
-  const std::string op = text_of(*row.data, "op");
-  const std::string_view keys = op == "gemm"                     ? gemm_keys
-                                : calibration::is_collective(op) ? collective_keys
-                                : op == "p2p"                    ? p2p_keys
-                                : op == "memory"                 ? memory_keys
-                                                                 : "";
-  Json object = op == "serve"  ? serve_json(*row.data)
-                : keys.empty() ? other_json(row)
-                               : object_of<RowReport>(row_metrics(), row, keys);
-  if (!keys.empty()) object.update(object_of<RowReport>(row_metrics(), row, gpu_keys));
-  object.update(object_of<RowReport>(row_metrics(), row, "status reason"));
-  return object;
-}
-
-}  // namespace
 
 template <>
 Value stored_value(const RowReport& row, std::string_view key, Unit unit) {

@@ -6,24 +6,25 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <ranges>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "analysis/advice/findings.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/machine.hpp"
 #include "base/text.hpp"
 #include "results/records/check_result.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {
 
 constexpr std::size_t most_shown_findings = 3;
 constexpr std::size_t most_shown_warnings = 4;
-
-std::string day_of(const results::RunData& run) {
-  return run.created.substr(0, run.created.find('T'));
-}
 
 /// Removes marks and words that say little, so that the end of the line is not cut: "Intel(R)
 /// Xeon(R) Processor" becomes "Intel Xeon".
@@ -44,7 +45,8 @@ std::string title_of(const RunReport& run) {
   const std::string described =
       data.device == "host" ? machine + "; host"
                             : fmt::format("{}: {}; {}", data.device, data.device_detail, machine);
-  return fmt::format("{}; {}, Isoscale {}", described, day_of(data), data.isoscale_version);
+  const std::string day = data.created.substr(0, data.created.find('T'));
+  return fmt::format("{}; {}, Isoscale {}", described, day, data.isoscale_version);
 }
 
 /// Returns a note on the points of a run for which `belongs` is true: their number, and the reason
@@ -123,6 +125,25 @@ void add_benches(const merge::Report& report, Document& document) {
   if (benches.table.rows.empty()) return;
   document.push_back(Heading{"Measured alone:"});
   add_table(std::move(benches.table), benches.left_out, "rows", document);
+}
+
+/// Returns the share of a step that a finding may cost: "~22%", "<1%", or "—" if it is not known.
+std::string share_text(const advice::Finding& finding) {
+  constexpr double visible = 0.01;
+  if (!finding.severity) return std::string{undefined};
+  return *finding.severity < visible ? "<1%" : "~" + units::format_percent(*finding.severity, 0);
+}
+
+/// Returns the name of the finding's curve, if it has one, and the evidence for the most severe
+/// point, which comes first in the finding's list.
+std::string evidence_text(const advice::Finding& finding) {
+  std::vector<std::string> parts;
+  for (const advice::Evidence& at : finding.evidence) {
+    if (at.ranks == finding.evidence.front().ranks) parts.push_back(to_text(at));
+  }
+  const std::string numbers = fmt::format("{}", fmt::join(parts, "; "));
+  if (finding.curve.empty()) return numbers;
+  return finding.curve + (numbers.empty() ? "" : ": " + numbers);
 }
 
 /// The findings of one rule that have the same next step. The summary shows only the most severe of
@@ -231,6 +252,59 @@ std::string argument_of(const merge::Report& report) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> shown_findings(std::span<const advice::Finding> findings,
+                                        std::size_t most) {
+  std::vector<std::size_t> indices(findings.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  std::set<std::string_view> seen;
+  const auto others = std::ranges::stable_partition(indices, [&](std::size_t i) {
+    return findings[i].concern == advice::Concern::hardware && seen.insert(findings[i].rule).second;
+  });
+  const std::size_t faults = indices.size() - others.size();
+  indices.resize(std::min(indices.size(), std::max(most, faults)));
+  std::ranges::sort(indices);
+  return indices;
+}
+
+std::string left_out_text(std::span<const advice::NotJudged> left_out) {
+  constexpr std::size_t most_curves = 4;
+  // Curves with the same rank counts and reason share one entry, which names their workloads.
+  std::map<std::pair<std::vector<int>, std::string>, std::vector<std::string>> alike;
+  for (const advice::NotJudged& at : left_out) {
+    std::vector<std::string>& names = alike[{at.ranks, at.why}];
+    const std::string workload = at.curve.substr(0, at.curve.find(", "));
+    if (std::ranges::find(names, workload) == names.end()) names.push_back(workload);
+  }
+  std::vector<std::string> parts;
+  for (const auto& [points, names] : alike) {
+    const auto& [ranks, why] = points;
+    parts.push_back(fmt::format("{} of {} ({})", base::counted(ranks, "rank"),
+                                base::listed(names, most_curves), why));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+Document findings_document(std::span<const advice::Finding> findings,
+                           std::span<const advice::NotJudged> left_out) {
+  if (findings.empty() && left_out.empty()) return {};
+  std::vector<Note> notes;
+  const auto add = [&notes](std::string key, std::string text) {
+    if (!text.empty()) notes.push_back({std::move(key), std::move(text)});
+  };
+  for (const advice::Finding& at : findings) {
+    add(share_text(at), at.sentence);
+    add("", evidence_text(at));
+    add("", at.next_step.empty() ? "" : "next: " + at.next_step);
+    add("", at.source.empty() ? "" : fmt::format("{}: {}", at.rule, at.source));
+  }
+  if (!left_out.empty()) add("", "not judged: " + left_out_text(left_out));
+  add("", "rules and sources: docs/findings.md");
+  return {Heading{findings.empty() ? "findings: none"
+                                   : "findings, most severe first, with the share of a step that "
+                                     "each may cost"},
+          std::move(notes)};
+}
 
 Document summary_legend(const RunReport& run) {
   Document document{Heading{"Columns of the summary:"}};

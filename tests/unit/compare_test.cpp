@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison.hpp"
-#include "analysis/compare/sides.hpp"
 #include "analysis/curves.hpp"
 #include "compare_samples.hpp"
 #include "results/records/point_facts.hpp"
