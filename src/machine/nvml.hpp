@@ -67,8 +67,8 @@ struct ProcessInfo {
 struct Utilisation {
   unsigned gpu, memory;
 };
-constexpr int gpu_temperature = 0;                ///< a value of nvmlTemperatureSensors_t
-constexpr int corrected = 0, uncorrected = 1;     ///< values of nvmlMemoryErrorType_t
+constexpr int gpu_temperature = 0;             ///< a value of nvmlTemperatureSensors_t
+constexpr int corrected = 0, uncorrected = 1;  ///< values of nvmlMemoryErrorType_t
 /// Values of nvmlEccCounterType_t: errors since the driver was loaded, and in the GPU's whole life.
 constexpr int volatile_count = 0, aggregate_count = 1;
 constexpr unsigned long long idle_reason = 0x01;  ///< the bit nvmlClocksEventReasonGpuIdle
