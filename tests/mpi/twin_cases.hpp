@@ -29,6 +29,7 @@ inline std::array<workloads::Model, 3> twin_models() {
 
 /// Bit i of a case says which level factor i has.
 inline constexpr unsigned factor_count = 9;
+inline constexpr unsigned level_sets = 1U << factor_count;
 
 struct TwinCase {
   std::string name;
