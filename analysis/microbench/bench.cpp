@@ -334,7 +334,9 @@ BenchReport report_bench(const results::RunData& run, const results::PointData& 
   const Datasheet* const of_all = datasheet_of_ranks({});
   report.rows.reserve(point.rows.size());
   for (const results::RowData& row : point.rows) {
-    const Datasheet* const sheet = row.ranks.empty() ? of_all : datasheet_of_ranks(row.ranks);
+    // One of all ranks saves a search for each row: there is a row for every pair of ranks.
+    const bool is_of_all = row.ranks.empty() || of_all != nullptr;
+    const Datasheet* const sheet = is_of_all ? of_all : datasheet_of_ranks(row.ranks);
     report.rows.push_back(report_row(row, {.calibration = &calibration, .datasheet = sheet}));
   }
   report.pairs = merge_pairs(report.rows);
