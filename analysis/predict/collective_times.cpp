@@ -92,7 +92,7 @@ std::string apply(const settings::PredictCommand& command, const workloads::Work
 simulate::CollectiveEstimate slowest(const simulate::Network& network,
                                      const collectives::CollectiveCase& one,
                                      const std::vector<GroupPlace>& of_ranks) {
-  // Messages are no kind of collective.
+  // The operation sendrecv alone is no kind of op: its ranks send each other messages.
   const std::optional<program::OpKind> kind = program::op_kind_of(collectives::name(one.operation));
   const auto bytes = static_cast<double>(one.bytes);
   simulate::CollectiveEstimate most;

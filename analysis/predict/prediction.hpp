@@ -126,8 +126,8 @@ struct Candidate {
   std::string why_not{};  ///< why it is slower than the best one; "" for the best one
 };
 
-/// The parts of a question that its prediction repeats.
-struct Setting {
+/// What is predicted: the parts of a question that its prediction repeats.
+struct Subject {
   std::string source{};  ///< name of the file with the run or the data sheet
   std::string title{};   ///< title of the curve
   int node_ranks = 1;    ///< ranks on each node in the prediction
@@ -140,7 +140,7 @@ struct Setting {
   std::vector<std::string> warnings{};
 };
 
-struct Prediction : Setting {
+struct Prediction : Subject {
   std::string machine{};
   std::string software{};  ///< "NeMo, 2025"; "" for a run, which measured its software
   std::string workload{};

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "analysis/curves.hpp"
 #include "analysis/predict/forecast.hpp"

@@ -70,7 +70,7 @@ enum class Meshes : std::uint8_t { given, searched };
 
 /// The input of a prediction: the work, the machine, the rank counts, the what-ifs, and the
 /// measurements of a run.
-struct Question : Setting {
+struct Question : Subject {
   const workloads::Workload* workload = nullptr;  ///< not owned: one of the program's workloads
   /// Model, options and precision, on a mesh of one rank.
   workloads::Request base{};

@@ -17,6 +17,7 @@
 #include "simulate/op_time.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/options.hpp"
+#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
@@ -167,12 +168,6 @@ double pipeline_seconds(const Pipeline& pipeline, const StagePasses& stage, cons
   return workloads::stack::idle_time(pipeline, times) + late +
          std::max(m * (forward + backward) + exposed * message,
                   of_last - early + exposed_last * message);
-}
-
-bool QuickEstimate::knows(const workloads::Workload& workload) {
-  return std::ranges::all_of(
-      workloads::stack::option_table(),
-      [&](const workloads::OptionSpec& spec) { return has_option(workload, spec.key); });
 }
 
 void QuickEstimate::learn(std::span<const Request> requests) {

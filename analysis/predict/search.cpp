@@ -129,7 +129,7 @@ class Search {
   [[nodiscard]] std::vector<Entry> best_of(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
-    if (!QuickEstimate::knows(*question_.workload)) return simulated(std::move(entries));
+    if (!question_.workload->is_training()) return simulated(std::move(entries));
     QuickEstimate quick{question_};
     quick.learn(requests);
     base::parallel_for(entries.size(), [&](std::size_t i) {
@@ -202,7 +202,7 @@ class Search {
   /// entries. Marks an entry as needless if the search continues but this entry cannot be the
   /// fastest.
   [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
-    if (!QuickEstimate::knows(*question_.workload)) return true;
+    if (!question_.workload->is_training()) return true;
     const std::span<const Entry> known{entries.data(), ended};
     const std::optional<double> best = best_of_enough(known);
     if (!best) return true;

@@ -12,7 +12,10 @@
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "workloads/api/workload.hpp"
-#include "workloads/stack/pipeline.hpp"
+
+namespace isoscale::workloads::stack {
+struct Pipeline;
+}
 
 namespace isoscale::analysis::predict {
 
@@ -159,14 +162,12 @@ struct StageBytes {
 };
 
 /// Estimates steps of the question's workload on its machine, fast enough for thousands of
-/// requests. The workload must be one that is built from the stack of transformer layers.
+/// requests. The workload must be a training one (Workload::is_training), built from the stack of
+/// transformer layers.
 class QuickEstimate {
  public:
   /// Keeps a reference to the question, which must outlive this object.
   explicit QuickEstimate(const Question& question) : question_(question) {}
-
-  /// True if the workload is built from the stack of layers, so that this class can estimate it.
-  [[nodiscard]] static bool knows(const workloads::Workload& workload);
 
   /// Computes the stage laws and other numbers that these requests need. The functions below accept
   /// only requests for which this was done.

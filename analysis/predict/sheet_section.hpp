@@ -20,7 +20,6 @@
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "program/op.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/toml_files.hpp"
 
@@ -33,7 +32,7 @@ struct SheetRange {
 };
 
 /// Says if a key must be present.
-enum class Need : std::uint8_t { always, never };
+enum class Need : std::uint8_t { required, optional };
 
 /// Reads one table of a system file or a software profile. Each error is a base::UsageError that
 /// names file, line, key and reason.
@@ -48,16 +47,17 @@ class SheetSection {
 
   /// Reads a number; 0 if the key is absent and not needed.
   [[nodiscard]] double number(std::string_view key, const SheetRange& range,
-                              Need need = Need::always) {
+                              Need need = Need::required) {
     const toml::node* const node = find(key, range.meaning, need);
     return node == nullptr ? 0 : checked(*node, key, range);
   }
   [[nodiscard]] double number_or_0(std::string_view key, const SheetRange& range) {
-    return number(key, range, Need::never);
+    return number(key, range, Need::optional);
   }
 
   /// Reads a whole number; 0 if the key is absent and not needed.
-  [[nodiscard]] int count(std::string_view key, const SheetRange& range, Need need = Need::always) {
+  [[nodiscard]] int count(std::string_view key, const SheetRange& range,
+                          Need need = Need::required) {
     const double value = number(key, range, need);
     if (value != std::floor(value)) {
       refuse(key, fmt::format("is {:g}, but must be a whole number ({})", value, range.meaning));
@@ -65,12 +65,12 @@ class SheetSection {
     return static_cast<int>(value);
   }
   [[nodiscard]] int count_or_0(std::string_view key, const SheetRange& range) {
-    return count(key, range, Need::never);
+    return count(key, range, Need::optional);
   }
 
   /// Reads a text; "" if the key is absent and not needed.
   [[nodiscard]] std::string text(std::string_view key, std::string_view meaning,
-                                 Need need = Need::always) {
+                                 Need need = Need::required) {
     constexpr std::size_t longest = 2000;
     const toml::node* const node = find(key, meaning, need);
     if (node == nullptr) return "";
@@ -84,7 +84,7 @@ class SheetSection {
 
   /// Reads an array of at least one string.
   [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::string_view meaning) {
-    const auto* const array = find(key, meaning, Need::always)->as_array();
+    const auto* const array = find(key, meaning, Need::required)->as_array();
     if (array == nullptr || array->empty() || !array->is_homogeneous<std::string>()) {
       refuse(key, fmt::format("must be a list of strings ({})", meaning));
     }
@@ -123,7 +123,7 @@ class SheetSection {
   /// Opens a table; absent if the key is absent and not needed.
   [[nodiscard]] std::optional<SheetSection> section(std::string_view key,
                                                     std::string_view meaning = "a table",
-                                                    Need need = Need::never) {
+                                                    Need need = Need::optional) {
     const toml::node* const node = find(key, meaning, need);
     if (node == nullptr) return std::nullopt;
     const auto* const table = node->as_table();
@@ -131,13 +131,13 @@ class SheetSection {
     return SheetSection{*table, origin_, full(key), asked_};
   }
   [[nodiscard]] SheetSection required_section(std::string_view key, std::string_view meaning) {
-    return *section(key, meaning, Need::always);
+    return *section(key, meaning, Need::required);
   }
 
   /// Opens an array of tables; an empty one if the key is absent and not needed.
   [[nodiscard]] std::vector<SheetSection> sections(std::string_view key,
                                                    std::string_view meaning = "a list of tables",
-                                                   Need need = Need::never) {
+                                                   Need need = Need::optional) {
     const toml::node* const node = find(key, meaning, need);
     if (node == nullptr) return {};
     const auto* const array = node->as_array();
@@ -184,7 +184,7 @@ class SheetSection {
  private:
   /// Returns the value of a key; null if it is absent and not needed.
   [[nodiscard]] const toml::node* find(std::string_view key, std::string_view meaning, Need need) {
-    const bool needed = need == Need::always;
+    const bool needed = need == Need::required;
     known_.emplace_back(key);
     if (asked_ != nullptr) {
       asked_->push_back({.key = full(key), .meaning = std::string{meaning}, .needed = needed});

@@ -38,8 +38,9 @@ std::vector<results::SoloTimes> solo_times(const program::OutlineSet& outline,
   for (int rank = 0; rank < outline.mesh.size(); ++rank) {
     results::SoloTimes solo{.rank = rank,
                             .op = costs.tables[costs.table_of_rank[simulate::at(rank)]]};
-    for (std::size_t op = 0; op < solo.op.size(); ++op) {
-      if (program::communicates(outline.of(rank).ops[op].kind)) solo.op[op] = Nanoseconds{0};
+    const std::vector<program::OutlineOp>& ops = outline.of(rank).ops;
+    for (std::size_t op = 0; op < ops.size(); ++op) {
+      if (program::communicates(ops[op].kind)) solo.op[op] = Nanoseconds{0};
     }
     result.push_back(std::move(solo));
   }
@@ -286,8 +287,10 @@ StepEstimate estimate_step(const EstimateSetting& setting, const Request& reques
     into = explained_step(unlimited, shortened(request, number), number / microbatches);
     into.estimate.point.reset();
   };
-  // At the same time, a long schedule takes half as much memory again: 690 instead of 440 MB for
-  // gpt-175b with tp=8, pp=12, interleaved stages and ring=on.
+  // A search, which limits the bytes of its candidates, simulates both steps at once. A single
+  // prediction simulates one after the other, since both at once need half as much memory again for
+  // a long schedule: 690 instead of 440 MB for gpt-175b with tp=8, pp=12, interleaved stages and
+  // ring=on.
   if (std::isfinite(setting.most_bytes)) {
     base::parallel_for(2, simulate_either);
   } else {

@@ -1,12 +1,22 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "analysis/predict/system_file.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include "analysis/predict/sheet_section.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "program/op.hpp"
 #include "simulate/noise.hpp"
+#include "workloads/api/toml_files.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
@@ -89,11 +99,11 @@ simulate::Processor read_processor(SheetSection& section) {
   for (SheetSection& entry : section.sections("attention")) {
     result.attention.push_back(entry.read(read_attention));
   }
-  for (SheetSection& entry : section.sections("matrix", "rates of GEMMs by type", Need::always)) {
+  for (SheetSection& entry : section.sections("matrix", "rates of GEMMs by type", Need::required)) {
     const std::vector<std::string> types = entry.texts("types", "element types, like [\"bf16\"]");
     const double flops = entry.number("peak", {1e9, 1e17, "FLOP/s, dense"});
     const auto reached =
-        entry.shares("reached", "share of the peak by FLOP of one GEMM", Need::never);
+        entry.shares("reached", "share of the peak by FLOP of one GEMM", Need::optional);
     entry.refuse_unknown();
     for (const std::string& type : types) {
       result.matrix.push_back(
@@ -109,8 +119,8 @@ simulate::Processor read_processor(SheetSection& section) {
 simulate::DeviceMemory read_memory(SheetSection& section) {
   return {.capacity = section.number("capacity", {1e6, 1e15, "bytes that a program may use"}),
           .bandwidth = section.number("bandwidth", {1e8, 1e15, "bytes/s, read + written"}),
-          .reached =
-              section.shares("reached", "share of the bandwidth by bytes of one op", Need::never)};
+          .reached = section.shares("reached", "share of the bandwidth by bytes of one op",
+                                    Need::optional)};
 }
 
 simulate::Link read_link(SheetSection& section) {
@@ -142,7 +152,7 @@ simulate::Protocol read_protocol(SheetSection& section) {
 }
 
 simulate::SwitchReduction read_reduction(SheetSection& section, std::string_view reached) {
-  return {.reached = section.shares("reached", reached, Need::always),
+  return {.reached = section.shares("reached", reached, Need::required),
           .latency = section.number("latency", seconds),
           .across_latency = section.number("across_latency", seconds),
           .most_nodes = section.count_or_0("most_nodes", {1, 1e6, "nodes"})};
@@ -227,13 +237,13 @@ simulate::Noise read_noise(SheetSection& section) {
 Machine read_machine(SheetSection& top) {
   Machine machine;
   static_cast<void>(
-      top.text("base", "a built-in system whose values hold for absent keys", Need::never));
+      top.text("base", "a built-in system whose values hold for absent keys", Need::optional));
   machine.name = top.text("name", "of the machine");
   machine.source = top.text("source", "where its numbers are from");
   machine.spread =
       top.number_or_0("spread", {1e-6, 10, "relative standard deviation that it adds"});
   const std::string software =
-      top.text("software", "the usual profile of training on it", Need::never);
+      top.text("software", "the usual profile of training on it", Need::optional);
   if (!software.empty()) machine.software = load_software(software);
   machine.processor = top.required_section("processor", "what multiplies").read(read_processor);
   machine.memory = top.required_section("memory", "the device's memory").read(read_memory);
@@ -270,7 +280,7 @@ simulate::Software read_software(SheetSection& top) {
   simulate::Software result{
       .name = top.text("name", "of the software"),
       .source = top.text("source", "where its numbers are from"),
-      .attention = top.text("attention", "a fused kernel of the processor's", Need::never),
+      .attention = top.text("attention", "a fused kernel of the processor's", Need::optional),
       .accumulate = top.number_or_0("accumulate", {0, 100, "times the bytes of a sum"}),
       .logit_bytes = top.number_or_0("logit_bytes", {0, 1000, "bytes of the loss by logit"}),
       .spread = top.number_or_0("spread", {1e-6, 10, "relative standard deviation of its errors"}),

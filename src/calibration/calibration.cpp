@@ -101,7 +101,8 @@ struct Samples {
   std::string labels;  ///< the labels of the samples at of_labelled_point and above
 };
 
-/// Returns a point's labels such as "oversubscribed" (results::unsound) in one text; "" if none.
+/// Returns the labels of a point by which its times do not represent the machine, such as
+/// "oversubscribed" (results::unsound), in one text; "" if there are none.
 std::string labels_of(const PointData& point) {
   return base::listed(results::unsound(point.labels));
 }

@@ -117,9 +117,10 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
 }
 
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
-  constexpr double range = 64;             // sizes below largest / range are left out
-  constexpr double bound_by_bytes = 4;     // a size is used if it takes this many latencies
-  constexpr double least_log_slope = 0.7;  // time is not proportional to size below this log slope
+  constexpr double range = 64;          // sizes below largest / range are left out
+  constexpr double bound_by_bytes = 4;  // a size is used if it takes at least so many latencies
+  // Below this slope of log(time) over log(size), time is not proportional to size.
+  constexpr double least_log_slope = 0.7;
   const double largest = samples.back().bytes;
   const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {
     return at.bytes > 0 && at.bytes * range >= largest && at.fitted >= bound_by_bytes * latency;

@@ -187,7 +187,8 @@ struct SizeSeconds {
 /// The law by which the time of communication, without the time for moving bytes, grows with the
 /// size of its group. It is used for groups of a size that was not measured. logarithmic: with the
 /// logarithm of the size, as in trees. proportional: in proportion to the size, as in rings.
-/// fitted: the measurements do not show which; TimedCommunication::law says which law is then used.
+/// fitted: the measurements do not show which; measured_collective_seconds() (op_time.hpp) says
+/// which law is then used.
 enum class GrowthLaw : std::uint8_t { fitted, logarithmic, proportional };
 
 /// The way in which a collective moves data between ranks. parts: ranks send parts of a message, as
@@ -210,7 +211,8 @@ struct TimedCommunication {
   std::optional<double> latency{};     ///< seconds
   std::optional<double> bandwidth{};   ///< bytes/s (algbw) that very large messages approach
   Straight between = Straight::in_logs;
-  GrowthLaw law = GrowthLaw::fitted;  ///< set by settle_laws(), separately inside and across nodes
+  /// Set by settle_laws() (op_time.hpp), separately for groups on one node and over several nodes.
+  GrowthLaw law = GrowthLaw::fitted;
 
   [[nodiscard]] int node_members() const {  ///< largest number of members on one node
     return (members + nodes - 1) / std::max(nodes, 1);

@@ -15,6 +15,7 @@ struct ProgramSet;
 
 /// Draws random noise of compute: the deviation of a rank's compute time in a step from its mean,
 /// relative to the mean. Each draw is computed from a key, so it does not depend on earlier draws.
+/// Also computes how much this noise delays a step.
 namespace isoscale::simulate {
 
 struct Classes;  // simulate.hpp

@@ -65,7 +65,7 @@ class Stretches {
  public:
   Stretches(const program::Outline& outline, const Table& table) {
     const program::StreamId main = main_stream(outline, table);
-    /// [stream][op]: number of communication ops up to this one, by axis.
+    // [stream][op]: number of communication ops up to this one, by axis.
     std::vector<std::vector<Counts>> meetings(outline.streams.size());
     for (std::size_t i = 0; i < outline.ops.size(); ++i) {
       const program::OutlineOp& op = outline.ops[i];

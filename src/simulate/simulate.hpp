@@ -47,9 +47,9 @@ struct Options {
 /// stream. Ops keep their indices.
 [[nodiscard]] program::OutlineSet folded(program::OutlineSet set);
 
-// Coarse programs make it possible to simulate thousands of ranks: all ops of a
-// stream between two meetings become one op. Meetings are communication with other ranks, waits for
-// another stream, and the ends of ops that another stream waits for.
+// Coarse programs make it possible to simulate thousands of ranks: all ops of a stream between two
+// meetings become one op. Meetings are communication with other ranks, waits for another stream,
+// and the ends of ops that another stream waits for.
 
 /// The times of one op of a coarse program, in nanoseconds. A coarse op stands for several ops of
 /// the original program, and ends with at most one communication with other ranks.

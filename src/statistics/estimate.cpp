@@ -25,7 +25,8 @@ double median_of_sorted(std::span<const double> sorted) {
 /// Returns the number of samples outside the interval at each end: the largest d such that the (d +
 /// 1)th smallest and the (d + 1)th largest of n samples enclose the median with at least this
 /// confidence. They enclose it with probability 1 - 2 P(Binomial(n, 1/2) <= d), for any
-/// distribution of the samples. Absent if even all samples have less confidence.
+/// distribution of the samples. Absent if even the interval from the smallest to the largest sample
+/// has less confidence.
 std::optional<std::size_t> outside_interval(std::size_t n, double confidence) {
   const auto count = static_cast<double>(n);
   // Below n / 2 - 6 sqrt(n), 12 standard deviations from the mean, the tail is under 1e-30.
@@ -67,6 +68,7 @@ constexpr std::size_t nodes = 129;  // number of points of Simpson's rule, which
 
 double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
 
+/// Returns the weights of Simpson's rule over [-bound, bound].
 std::array<double, nodes> simpson(double bound) {
   const double step = 2 * bound / (nodes - 1);
   std::array<double, nodes> weights{};

@@ -28,7 +28,8 @@ struct Estimate {
 
 [[nodiscard]] bool all_finite(std::span<const double> samples);
 [[nodiscard]] std::optional<double> median(std::span<const double> samples);
-/// Returns the lag-1 autocorrelation; absent below 8 samples, without variance, or if not finite.
+/// Returns the lag-1 autocorrelation; absent below 8 samples, without variance, or if a sample is
+/// not finite.
 [[nodiscard]] std::optional<double> autocorrelation(std::span<const double> samples);
 /// Returns a number of samples per block at which the means of blocks show no correlation, or at
 /// which fewer than 8 blocks are left, too few to show one. Returns 1 if the samples show none:
@@ -43,7 +44,8 @@ struct Estimate {
 /// interval and the median is that of all samples. Absent without samples, or if one is not finite.
 [[nodiscard]] std::optional<Estimate> estimate(std::span<const double> samples,
                                                double confidence = plain_confidence);
-/// Returns (upper - lower) / 2 / median of an estimate; absent without an interval or a median > 0.
+/// Returns (upper - lower) / 2 / median of an estimate; absent without an interval, or if the
+/// median is not above 0.
 [[nodiscard]] std::optional<double> relative_half_width(const Estimate& estimate);
 /// Returns relative_half_width of estimate(samples, confidence); absent if one of them is.
 [[nodiscard]] std::optional<double> relative_half_width(std::span<const double> samples,
@@ -56,7 +58,8 @@ struct Estimate {
 /// standardised statistics of the median at the looks are then a stationary Gaussian chain, whose
 /// neighbours correlate by sqrt(1 / growth). Its probability to stay within the boundary is
 /// integrated look by look (Armitage, McPherson, Rowe: J. R. Stat. Soc. A 132, 1969). Returns 0.95
-/// for one look, and for a `growth` below 1.02, because such looks count as one.
+/// for one look, and for a `growth` below 1.02, because looks at nearly the same samples count as
+/// one.
 [[nodiscard]] double nominal_confidence(int planned, double growth);
 
 /// Returns the median over launches (runs of mpirun) of their median times; `samples` is the number

@@ -55,7 +55,8 @@ struct WeightedLine : Line {
 struct WeightedPoint {
   double x = 0, y = 0, weight = 1;
 };
-/// Fits a line by weighted least squares; its slope is 0 if all x are equal. A weight must be > 0.
+/// Fits a line by weighted least squares; its slope is 0 if all x are equal. At least one
+/// weight must be above 0.
 [[nodiscard]] WeightedLine weighted_line(std::span<const WeightedPoint> points);
 
 /// Returns the non-decreasing values that are closest to `values` (least squares), by the

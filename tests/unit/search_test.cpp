@@ -9,6 +9,7 @@
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
+#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis {
 namespace {
