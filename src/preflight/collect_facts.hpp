@@ -53,9 +53,14 @@ struct FactSources {
 
 namespace nvml = machine::nvml;
 
-/// Adds the GPUs of a node, and how each pair of them is linked: first the GPUs that NVML lists, in
-/// NVML's order, then those that only the PCI bus shows (gpus.cpp).
+/// Adds the GPUs of a node with their Xids, and how each pair is linked (gpus.cpp). GPUs that NVML
+/// lists come first, in its order; then those that only the PCI bus shows. `gpus` stays absent if
+/// neither could be asked, `gpus_lost` if NVML could not.
 void add_gpus(CheckedNode& node, const FactSources& sources);
+
+/// Adds to each GPU the Xids (error codes of NVIDIA's driver) that the kernel's log reports for it
+/// (kernel_log.cpp). A GPU without such messages gets an empty list.
+void add_xids(std::vector<GpuFacts>& gpus, const std::filesystem::path& root);
 
 // The functions below read what the kernel's files show about PCI functions and about the path
 // between two of them (pci.cpp).
@@ -63,6 +68,9 @@ void add_gpus(CheckedNode& node, const FactSources& sources);
 /// Returns the facts of a PCI function; a fact is absent if the kernel has no file for it, or does
 /// not know it. `function` is its folder in sysfs, or a link to it.
 [[nodiscard]] machine::PciFacts pci_facts(const std::filesystem::path& function);
+
+/// Converts NVML's "00000000:1B:00.0" to the form of sysfs: "0000:1b:00.0".
+[[nodiscard]] std::string sysfs_bus_id(std::string_view bus_id);
 
 /// True if a PCI function is the downstream port of a switch and sends the traffic between devices
 /// below the switch up to the root complex: P2P Request Redirect or P2P Completion Redirect is on

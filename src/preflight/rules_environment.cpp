@@ -71,10 +71,10 @@ bool is_on_with_network(std::string_view value, const NodeRanks& node, const Che
   return is_switched_on(value) && node.has_network();
 }
 
-using base::lowered;  // NCCL ignores the case of values
+using base::lowered;
 
 /// True if a variable that limits a path (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) forbids it
-/// altogether: LOC, or 0 in the old form of values.
+/// altogether: LOC, or 0 in the old form of values. NCCL ignores the case of values.
 bool is_never(std::string_view value, const NodeRanks&, const CheckedRank&) {
   return lowered(value) == "loc" || value == "0";
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/text.hpp"
@@ -151,17 +152,22 @@ void judge_duplicate_gpu(Findings& findings, const JobFacts& job) {
 
 /// Warns if a control group keeps a rank from using the GPUs of other ranks on its node. GPUs that
 /// are only hidden by CUDA_VISIBLE_DEVICES are no problem, since NCCL can use them.
-Answer judge_visibility(const CheckedRank& rank, const NodeRanks& node, const JobFacts&) {
-  if (!rank.gpu || !rank.visible_gpus) return not_known;
-  const std::set<std::string> visible{rank.visible_gpus->begin(), rank.visible_gpus->end()};
-  if (!visible.contains(*rank.gpu))
-    return not_known;  // it uses a MIG instance, which is not listed
-  std::set<std::string> hidden = gpus_taken(node);
-  const std::size_t taken = hidden.size();
-  std::erase_if(hidden, [&](const std::string& uuid) { return visible.contains(uuid); });
-  if (hidden.empty()) return nothing_wrong;
-  return wrong("may use {} of the {} that ranks of its node took", taken - hidden.size(),
-               base::counted(taken, "GPU"));
+void judge_visibility(Findings& findings, const JobFacts& job) {
+  std::map<int, std::set<std::string>> taken_on;  // by node
+  for (const NodeRanks& node : nodes_of_ranks(job)) taken_on[node.node] = gpus_taken(node);
+  judge_ranks(findings, job, [&](const CheckedRank& rank, const NodeRanks& node) -> Answer {
+    if (!rank.gpu || !rank.visible_gpus) return not_known;
+    const std::set<std::string> visible{rank.visible_gpus->begin(), rank.visible_gpus->end()};
+    if (!visible.contains(*rank.gpu)) {
+      return not_known;  // it uses a MIG instance, which is not listed
+    }
+    const std::set<std::string>& taken = taken_on.at(node.node);
+    const auto reached = static_cast<std::size_t>(std::ranges::count_if(
+        taken, [&](const std::string& uuid) { return visible.contains(uuid); }));
+    if (reached == taken.size()) return nothing_wrong;
+    return wrong("may use {} of the {} that ranks of its node took", reached,
+                 base::counted(taken.size(), "GPU"));
+  });
 }
 
 Answer judge_lost_gpu(const CheckedNode& node) {
@@ -192,7 +198,7 @@ constexpr auto launch_table = std::to_array<Rule>(
       "takes its own, or name them with --gpu-bind; --share-gpu to test correctness alone",
       "every rank has a GPU of its own", "no rank reports which GPU it took",
       "run with --device cuda", on_gpus},
-     {"gpu-visibility", each_rank<judge_visibility>, warning,
+     {"gpu-visibility", judge_visibility, warning,
       "NCCL has no peer access (P2P) between processes that control groups hide each other's GPU "
       "from: what they send passes host memory instead of NVLink or PCIe",
       "srun --gpus-per-node=N --gpu-bind=none instead of --gpus-per-task or --gpu-bind=closest, "
