@@ -45,8 +45,6 @@ std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Co
 constexpr int gather_tag = 1;
 
 void send(MPI_Comm communicator, std::span<const std::byte> data, int to) {
-  const std::uint64_t size = data.size();
-  check(MPI_Send(&size, 1, MPI_UINT64_T, to, gather_tag, communicator));
   for (const auto block : blocks(data)) {
     // The send is synchronous: at most one block per rank is under way, so the receiver's memory
     // stays bounded.
@@ -55,18 +53,12 @@ void send(MPI_Comm communicator, std::span<const std::byte> data, int to) {
   }
 }
 
-/// Returns what send() of another rank has sent; `Data` is a sequence of bytes.
-template <class Data>
-Data receive(MPI_Comm communicator, int from) {
-  std::uint64_t size = 0;
-  check(MPI_Recv(&size, 1, MPI_UINT64_T, from, gather_tag, communicator, MPI_STATUS_IGNORE));
-  Data data;
-  data.resize(size);
-  for (const auto block : blocks(std::as_writable_bytes(std::span{data}))) {
+/// Receives what send() of another rank has sent; `data` has its size.
+void receive(MPI_Comm communicator, std::span<std::byte> data, int from) {
+  for (const auto block : blocks(data)) {
     check(MPI_Recv(block.data(), static_cast<int>(block.size()), MPI_BYTE, from, gather_tag,
                    communicator, MPI_STATUS_IGNORE));
   }
-  return data;
 }
 
 /// Returns a text with its size before it, so that several texts can follow each other.
@@ -207,6 +199,9 @@ void Communicator::all_gather(std::span<const std::byte> mine, void* all) const 
 
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> part) const {
   const Calling calling{calls_.get()};
+  const std::uint64_t mine = part.size();
+  std::vector<std::uint64_t> sizes(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
+  check(MPI_Gather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, 0, get()));
   if (rank_ != 0) {
     send(get(), part, 0);
     return {};
@@ -214,7 +209,7 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
   std::vector<std::vector<std::byte>> parts;
   parts.emplace_back(part.begin(), part.end());
   for (int from = 1; from < size_; ++from) {
-    parts.push_back(receive<std::vector<std::byte>>(get(), from));
+    receive(get(), parts.emplace_back(sizes[static_cast<std::size_t>(from)]), from);
   }
   return parts;
 }
@@ -228,10 +223,18 @@ std::string Communicator::gather_records(std::string_view text) const {
   std::string held = record_of(text);
   for (int distance = 1; distance < size_; distance *= 2) {
     if (rank_ % (2 * distance) != 0) {
+      const std::uint64_t size = held.size();
+      check(MPI_Send(&size, 1, MPI_UINT64_T, rank_ - distance, gather_tag, get()));
       send(get(), std::as_bytes(std::span{held}), rank_ - distance);
       return {};
     }
-    if (rank_ + distance < size_) held += receive<std::string>(get(), rank_ + distance);
+    const int from = rank_ + distance;
+    if (from >= size_) continue;
+    std::uint64_t size = 0;
+    check(MPI_Recv(&size, 1, MPI_UINT64_T, from, gather_tag, get(), MPI_STATUS_IGNORE));
+    const std::size_t before = held.size();
+    held.resize(before + size);
+    receive(get(), std::as_writable_bytes(std::span{held}).subspan(before), from);
   }
   return held;
 }

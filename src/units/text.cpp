@@ -15,7 +15,6 @@ namespace isoscale::units {
 namespace {
 
 using base::lowered;
-using base::trimmed;
 
 struct ByteUnit {
   std::string_view name;
@@ -50,6 +49,15 @@ constexpr std::array flop_units{
 };
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Returns the text without blanks and tabs at its ends. Line breaks stay, so that they are
+/// refused.
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 40;
