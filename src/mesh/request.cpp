@@ -122,12 +122,12 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
   if (ranks < 1) {
     throw base::usage_error("a mesh of {} ranks: give at least 1 rank", ranks);
   }
-  const std::string all = base::counted(ranks, "rank");
+  const auto all = [ranks] { return base::counted(ranks, "rank"); };
   const auto refuse = [&](const std::string& why) {
     const std::optional<Shape> nearest = nearest_mesh(request, ranks, limits, allowed);
     const std::string advice =
-        nearest ? fmt::format("the nearest mesh that works on {} is {}", all, to_text(*nearest))
-                : fmt::format("no mesh of {} works here: use another number of ranks", all);
+        nearest ? fmt::format("the nearest mesh that works on {} is {}", all(), to_text(*nearest))
+                : fmt::format("no mesh of {} works here: use another number of ranks", all());
     throw MeshError(why, advice, nearest);
   };
   // A double cannot overflow here, and it is exact for every product that fits into an int.
@@ -136,9 +136,9 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
   const bool dp_is_free = !request.contains(Axis::dp);
   if (dp_is_free ? std::fmod(ranks, named) != 0 : named != ranks) {
     refuse(dp_is_free ? fmt::format("mesh {}: {} cannot be divided by {:.0f}", to_text(request),
-                                    all, named)
+                                    all(), named)
                       : fmt::format("mesh {}: the axes multiply to {:.0f}, but the launch has {}",
-                                    to_text(request), named, all));
+                                    to_text(request), named, all()));
   }
   Shape shape;
   for (const auto& [axis, value] : request) shape[axis] = value;
@@ -146,7 +146,7 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
   for (const Axis axis : all_axes) {
     if (shape[axis] == 1 || allowed.axes.contains(axis)) continue;
     refuse(fmt::format("mesh {}: there is no axis {} here to put {} on", to_string(shape),
-                       name(axis), all));
+                       name(axis), all()));
   }
   if (const auto broken = violation(shape, limits)) {
     refuse(fmt::format("mesh {}: {}", to_string(shape), *broken));

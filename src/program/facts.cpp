@@ -72,7 +72,7 @@ void account_memory(const RankProgram& program, const Program& step, const std::
   for (std::size_t i = 0; i <= ops; ++i) {
     const auto count = [&](BufferId id, bool birth) {
       const Buffer& buffer = program.buffers[id];
-      // Unsigned numbers wrap, so the negative number of bytes is subtracted.
+      // Unsigned numbers wrap, so adding the negated size subtracts it.
       const std::uint64_t change = birth ? buffer_bytes(buffer) : -buffer_bytes(buffer);
       live[static_cast<std::size_t>(buffer.role)] += change;
       live_space[static_cast<std::size_t>(buffer.space)] += change;

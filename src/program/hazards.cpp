@@ -72,7 +72,9 @@ void BufferHistory::split_at(std::uint64_t element) {
 void BufferHistory::note(const Access& access, StreamId stream, std::uint32_t count) {
   split_at(access.begin);
   if (access.end < segments_.back().end) split_at(access.end);
-  const std::size_t first = find(access.begin), past = first + touched(access).size();
+  const std::span<const Segment> affected = touched(access);
+  const auto first = static_cast<std::size_t>(affected.data() - segments_.data());
+  const std::size_t past = first + affected.size();
   if (access.mode == Mode::read) {
     for (std::size_t s = first; s < past; ++s) segments_[s].readers.join(stream, count);
     return;

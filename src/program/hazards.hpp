@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "program/op.hpp"
@@ -65,7 +66,8 @@ class BufferHistory {
   struct Segment {
     std::uint64_t begin = 0, end = 0;
     bool written = false;
-    Clock writers;  ///< the last writer; until there is one, the last users of the storage
+    Clock writers;  ///< the last writer; until there is one, the last users of the storage before
+                    ///< this buffer
     Clock readers;
   };
   [[nodiscard]] std::size_t find(std::uint64_t element) const;

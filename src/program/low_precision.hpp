@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -22,7 +23,7 @@ struct NarrowFormat {
   std::uint16_t nan = 0;       ///< the code that is written for NaN
   bool has_infinity = true;    ///< true if the highest exponent is for infinity and NaN
 
-  /// The exponent field of values from 1 to below 2, as in IEEE 754.
+  /// The exponent bias: the exponent field of values from 1 to below 2, as in IEEE 754.
   [[nodiscard]] constexpr int bias() const { return (1 << (bits - mantissa_bits - 2)) - 1; }
   [[nodiscard]] constexpr std::uint16_t sign() const {
     return static_cast<std::uint16_t>(1U << static_cast<unsigned>(bits - 1));
@@ -47,9 +48,13 @@ inline constexpr NarrowFormat e5m2_format{
 
 /// Returns the format of a narrow floating type; absent for other types.
 [[nodiscard]] constexpr std::optional<NarrowFormat> narrow_format(DType type) {
+  constexpr auto index = [](DType narrow) {
+    return static_cast<std::size_t>(narrow) - static_cast<std::size_t>(DType::f16);
+  };
+  static_assert(index(DType::bf16) == 1 && index(DType::e4m3) == 2 && index(DType::e5m2) == 3);
   constexpr std::array formats{f16_format, bf16_format, e4m3_format, e5m2_format};  // as in DType
   if (type < DType::f16 || type > DType::e5m2) return std::nullopt;
-  return formats[static_cast<std::size_t>(type) - static_cast<std::size_t>(DType::f16)];
+  return formats[index(type)];
 }
 
 /// Returns value / 2^places, rounded to nearest even, or `value` if places <= 0. `value` must be

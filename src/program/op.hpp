@@ -200,7 +200,8 @@ struct Fill {
   std::int32_t exponent = 0;
   double value = 0;
   std::int32_t range = 127;  ///< random: 1 ... 127
-  std::uint32_t one_in = 1;  ///< random: on average, one in this many elements is drawn, not 0
+  std::uint32_t one_in = 1;  ///< random: on average one in this many elements is drawn; the others
+                             ///< are 0
 };
 
 /// Returns the op that sets all elements of a slice to `value`.

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
+#include "workloads/api/workload.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -134,6 +134,8 @@ double growth_with_sequence(const Model& model, int cp) {
   return (projections + inner + attention * cp) / (projections + inner + attention);
 }
 
+// The functions below make a twin, the small version of a request for verification.
+
 constexpr long long most_chunks = 4;  // largest option `chunks` of a twin
 
 /// Returns a short sequence length for the twin. It has at least two positions for each part into

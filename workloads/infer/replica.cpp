@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace isoscale::workloads::infer {
 
 std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages) {

@@ -91,9 +91,9 @@ class Cache {
 
 /// Writes the forward ops of one stage's layers on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// The ops, g and inner() are those of training (stack::LayerWriter), except that attention reads
-/// keys and values from the cache, in which the pass has first stored its own. There is no
-/// activation function, softmax or mask: every token of a pass attends to
+/// g is Geometry::residual_gain. The ops and inner() are those of training (stack::LayerWriter),
+/// except that attention reads keys and values from the cache, in which the pass has first stored
+/// its own. There is no activation function, softmax or mask: every token of a pass attends to
 /// Pass::length() tokens. Scores are scaled by 1/sqrt(d), and the context by 1/sqrt(length). Under
 /// tp, partial sums are all-reduced twice in each layer.
 class Layers : public stack::OpWriter {

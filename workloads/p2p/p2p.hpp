@@ -66,7 +66,7 @@ inline constexpr std::uint64_t latency_bytes = 8;
 /// The choice of pairs to measure: the kinds are the functions above (all: all_pairs()).
 struct PairChoice {
   enum class Kind : std::uint8_t { all, neighbours, isolated, sample } kind = Kind::all;
-  int count = 0;
+  int count = 0;  ///< of `sample` only: the number of other ranks that each rank meets
 };
 
 /// Holds the parsed options, which option_table() describes, and what setting_of() computes from

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+/// The requests of a trial: when they arrive and which replica gets them; and the trial itself:
+/// what it measured, and the search for the highest rate that can be sustained.
 namespace isoscale::workloads::serve {
 
 // The arrival times and answer lengths of requests are drawn before the first one is sent. A policy

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <cmath>
+#include <functional>
 
 #include "workloads/stack/layer.hpp"
 

@@ -6,6 +6,8 @@
 // 1909.08053, section 3), or column-parallel with all-gathers of its input and output. Sequence
 // parallelism sums by a reduce-scatter or on a ring instead of the all-reduce.
 
+#include <functional>
+
 #include "workloads/stack/layer.hpp"
 
 namespace isoscale::workloads::stack {

@@ -137,9 +137,6 @@ struct Types {
 
 /// Rows, columns and row strides of fp8 operands must be multiples of this number (cuBLASLt).
 inline constexpr int fp8_multiple = 16;
-/// Throws base::UsageError if the linear layers have an extent that fp8 GEMMs cannot have; the
-/// message has the number and what to change.
-void require_fp8_extents(const Geometry& geometry);
 
 // The declarations below are about the replicas along dp and the microbatches that each one gets.
 
@@ -185,5 +182,12 @@ struct Distribution {
 /// Throws base::UsageError, with the numbers and the nearest valid ones, if there are too few
 /// microbatches for the option `partition` to distribute.
 void require_partition(const Request& scaled);
+
+/// Returns the axes along which ranks run different programs. Ranks that differ only along other
+/// axes share a program.
+[[nodiscard]] mesh::AxisSet program_axes(const Request& request);
+/// Returns, for each coordinate along dp, the first replica with the same program. Replicas may
+/// share a program even if program_axes() contains dp.
+[[nodiscard]] std::vector<int> replica_programs(const Request& request);
 
 }  // namespace isoscale::workloads::stack

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "workloads/stack/linear.hpp"
 
+#include <algorithm>
+
 #include "program/low_precision.hpp"
 
 namespace isoscale::workloads::stack {

@@ -161,6 +161,9 @@ void require_states(const Request& scaled);
 /// Refuses options about experts that do not fit ep or another option, an ep above 1 with neither
 /// experts nor zero, and experts whose programs would be too large.
 void require_experts(const Request& scaled);
+struct Geometry;  // workloads/stack/geometry.hpp
+/// Refuses extents of the linear layers that fp8 GEMMs cannot have.
+void require_fp8_extents(const Geometry& geometry);
 
 /// Returns the options that were given and have no effect in any of these requests (whose workloads
 /// have the options of option_table()), because they need another option: the key, and a sentence
@@ -168,12 +171,6 @@ void require_experts(const Request& scaled);
 [[nodiscard]] std::map<std::string, std::string> idle_options(
     const std::vector<const Request*>& requests);
 
-/// Returns the axes along which ranks run different programs. Ranks that differ only along other
-/// axes share a program.
-[[nodiscard]] mesh::AxisSet program_axes(const Request& request);
-/// Returns, for each coordinate along dp, the first replica with the same program. Replicas may
-/// share a program even if program_axes() contains dp.
-[[nodiscard]] std::vector<int> replica_programs(const Request& request);
 /// Builds the setup and the step of the ranks that have the coordinates `at` along program_axes().
 [[nodiscard]] program::RankProgram build_stage(const Request& request, const mesh::Coordinates& at);
 

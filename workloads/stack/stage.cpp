@@ -4,6 +4,7 @@
 #include "workloads/stack/options.hpp"
 
 #include <algorithm>
+#include <map>
 #include <variant>
 
 #include "program/builder.hpp"

@@ -3,6 +3,7 @@
 
 #include "workloads/stack/gradients.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace isoscale::workloads::stack {

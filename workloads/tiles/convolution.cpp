@@ -189,12 +189,13 @@ Kernels::Kernels(program::Builder& builder, const Geometry& geometry, const Requ
     : builder_(builder),
       parameters_(parameters_of(geometry)),
       reduces_(request.mesh.size() > 1),
-      overlaps_(values_of(request).overlap),
       update_(update_of(geometry, request)) {
+  const Values options = values_of(request);
   const stack::Types types = stack::types_of(request.precision);
+  overlaps_ = options.overlap;
   if (reduces_ && overlaps_) stream_ = builder.stream("gradients");
-  buckets_ = stack::buckets_of(parameters_, values_of(request).bucket,
-                               program::element_size(types.accumulate));
+  buckets_ =
+      stack::buckets_of(parameters_, options.bucket, program::element_size(types.accumulate));
   const std::uint64_t count = parameters_.back().offset + parameters_.back().count();
   const auto flat = [&](program::DType type, Role role, std::uint64_t elements) {
     return builder_.allocate({.dtype = type, .role = role, .count = elements});

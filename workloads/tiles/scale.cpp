@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/text.hpp"
 #include "workloads/tiles/tiles.hpp"
@@ -51,8 +54,7 @@ void require_countable(const Geometry& g) {
       g.tile.rows, g.tile.columns, g.samples, g.channels, pixels * g.samples, g.line(), most);
 }
 
-/// Throws base::UsageError, with the numbers and what would work, if a scaled request cannot be
-/// built: for tiles smaller than the halo, for tiles too large for a GEMM, and for fp8.
+/// Throws base::UsageError for fp8 and for tiles that cannot be computed.
 void require_tiles(const Request& scaled) {
   if (scaled.precision == Precision::fp8) {
     throw base::UsageError(
@@ -137,6 +139,8 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
 
 /// Strong scaling: the image is cut into cp x tp tiles, and the batch is split over dp. Weak
 /// scaling: each tile has the size of the given image, and each dp replica has the given batch.
+/// Throws base::UsageError, with the numbers and what would work, for a batch that cannot be
+/// divided, for tiles smaller than the halo or too large for a GEMM, and for fp8.
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ranges>
 
 namespace isoscale::workloads::tiles {
@@ -12,7 +13,6 @@ namespace isoscale::workloads::tiles {
 namespace {
 
 using program::BufferId;
-using program::Direction;
 using program::Phase;
 using program::Role;
 
@@ -78,22 +78,20 @@ class Halo {
 
   void exchange_rows(program::BufferId tile) {
     program::Exchange exchange;
-    const auto add = [&](Direction direction, int offset, std::uint64_t first) {
+    const auto add = [&](const auto& transfer, int offset, std::uint64_t first) {
       for (std::uint64_t row = first; row < first + g_.halo; ++row) {
-        exchange.transfers.push_back({.direction = direction,
-                                      .axis = mesh::Axis::cp,
-                                      .offset = offset,
-                                      .slice = {.buffer = tile,
-                                                .offset = g_.place(row, g_.halo),
-                                                .count = g_.tile.columns * g_.pixel()}});
+        exchange.transfers.push_back(transfer(mesh::Axis::cp, offset,
+                                              {.buffer = tile,
+                                               .offset = g_.place(row, g_.halo),
+                                               .count = g_.tile.columns * g_.pixel()}));
       }
     };
     // If the same rank is above and below, messages are matched by their order. That rank sends its
     // upward message first, so this rank receives from below first.
-    if (g_.above) add(Direction::send, -1, g_.halo);
-    if (g_.below) add(Direction::send, +1, g_.tile.rows);
-    if (g_.below) add(Direction::receive, +1, g_.halo + g_.tile.rows);
-    if (g_.above) add(Direction::receive, -1, 0);
+    if (g_.above) add(program::send_to, -1, g_.halo);
+    if (g_.below) add(program::send_to, +1, g_.tile.rows);
+    if (g_.below) add(program::receive_from, +1, g_.halo + g_.tile.rows);
+    if (g_.above) add(program::receive_from, -1, 0);
     builder_.emit(stream_, std::move(exchange));
   }
   void exchange_columns(program::BufferId tile) {
@@ -115,7 +113,8 @@ class Halo {
   }
   void wrap_rows(program::BufferId tile) {
     const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-      copy_pixels(tile, on_compute, {from, g_.halo, g_.halo, g_.tile.columns}, {to, g_.halo});
+      copy_pixels(tile, on_compute, {.rows = g_.halo, .columns = g_.tile.columns},
+                  {.row = from, .column = g_.halo}, {.row = to, .column = g_.halo});
     };
     copy(g_.tile.rows, 0);
     copy(g_.halo, g_.halo + g_.tile.rows);
@@ -126,25 +125,31 @@ class Halo {
   void wrap_columns(program::BufferId tile, program::StreamId stream, std::uint64_t row,
                     std::uint64_t rows, std::uint64_t times, std::uint64_t apart) {
     const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-      copy_pixels(tile, stream, {row, from, rows, g_.halo}, {row, to}, times, apart);
+      copy_pixels(tile, stream, {.rows = rows, .columns = g_.halo}, {.row = row, .column = from},
+                  {.row = row, .column = to}, times, apart);
     };
     copy(g_.tile.columns, 0);
     copy(g_.halo, g_.halo + g_.tile.columns);
   }
-  /// Copies the pixels of `from` to the place where `to` begins. Rows and columns count from the
-  /// first pixel of the halo. The same is done `times` times, each time `apart` rows further down.
-  void copy_pixels(program::BufferId tile, program::StreamId stream, const Region& from,
-                   const Region& to, std::uint64_t times = 1, std::uint64_t apart = 0) {
-    const std::uint64_t columns = from.columns * g_.pixel();
-    const auto at = [&](const Region& place) {
-      return stack::matrix(builder_.whole(tile), {.rows = from.rows,
+  /// A pixel of the buffer; rows and columns count from the first pixel of the halo.
+  struct Place {
+    std::uint64_t row = 0, column = 0;
+  };
+  /// Copies a rectangle of pixels from one place to another. The same is done `times` times, each
+  /// time `apart` rows further down.
+  void copy_pixels(program::BufferId tile, program::StreamId stream, const Extent& size,
+                   const Place& from, const Place& to, std::uint64_t times = 1,
+                   std::uint64_t apart = 0) {
+    const std::uint64_t columns = size.columns * g_.pixel();
+    const auto at = [&](const Place& place) {
+      return stack::matrix(builder_.whole(tile), {.rows = size.rows,
                                                   .columns = columns,
                                                   .row_stride = g_.line(),
                                                   .offset = g_.place(place.row, place.column),
                                                   .batch = times,
                                                   .batch_stride = apart * g_.line()});
     };
-    stack::copy(builder_, stream, from.rows, columns, at(from), at(to), times);
+    stack::copy(builder_, stream, size.rows, columns, at(from), at(to), times);
   }
   void unpack(program::BufferId tile) {
     for (const Side& side : sides_) {

@@ -24,7 +24,7 @@ enum class Boundary : std::uint8_t {
   fixed,     ///< outside the image are zeros
 };
 
-/// Holds the parsed options, which option_table() describes.
+/// The parsed options of the workload.
 struct Values {
   Extent image{};
   std::uint64_t channels = 0, kernel = 0, batch = 0, bucket = 0;
