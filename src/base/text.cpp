@@ -139,12 +139,13 @@ std::optional<std::string_view> nearest_name(std::string_view wanted,
   constexpr std::size_t least_beginning = 3;
   constexpr std::size_t longest = 80;  // longer than every name; bounds the cost of hostile input
   if (wanted.empty() || wanted.size() > longest) return std::nullopt;
+  const std::string letters = lowered(wanted);
   std::optional<std::string_view> best;
   std::size_t least = 0;
   for (const std::string_view candidate : candidates) {
     // A candidate that begins with `wanted` counts as one letter away.
     const bool begins = wanted.size() >= least_beginning && candidate.starts_with(wanted);
-    const std::size_t distance = begins ? 1 : edit_distance(lowered(wanted), lowered(candidate));
+    const std::size_t distance = begins ? 1 : edit_distance(letters, lowered(candidate));
     // At most two letters may differ, or a third of the longer name if that is more. At least one
     // letter must be the same.
     const std::size_t length = std::max(wanted.size(), candidate.size());

@@ -130,9 +130,9 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  /// Plays a section on the calling thread (and on threads of the session). Every rank of the point
-  /// must play the same sections in the same order, equally often. May throw TimedOut, Stopped or
-  /// another base::Error.
+  /// Plays a section on the calling thread (and on threads of the session). All streams are idle
+  /// when the play begins and when it has ended. Every rank of the point must play the same
+  /// sections in the same order, equally often. May throw TimedOut, Stopped or another base::Error.
   virtual PlayTime play(const Play& what) = 0;
   /// Returns the spans of the last play with Trace::on, in program order, in times of this rank's
   /// steady clock.

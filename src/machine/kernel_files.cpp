@@ -30,7 +30,7 @@ std::optional<std::int64_t> number(std::string_view text) {
 
 /// Returns the folders of a control group and of all groups above it, the mount last. In a
 /// container the mount may be the only one of them that exists. `name` is that of the mount in
-/// /sys/fs/cgroup; "" = this folder itself.
+/// /sys/fs/cgroup; "" = /sys/fs/cgroup itself.
 std::vector<std::string> ancestry(std::string_view name, std::string_view group) {
   const std::string mount = fmt::format("/sys/fs/cgroup{}{}", name.empty() ? "" : "/", name);
   std::vector<std::string> folders;
@@ -55,6 +55,8 @@ std::vector<std::string> group_folders(const ReadFile& read, std::string_view co
     const std::string_view path = line.substr(parts[0].size() + parts[1].size() + 2);
     const std::vector<std::string_view> controllers = base::split(parts[1], ',');
     if (std::ranges::find(controllers, controller) == controllers.end()) continue;
+    // Version 2, whose list of controllers is empty, is mounted in "unified" beside version 1, or
+    // in /sys/fs/cgroup itself; a mount of version 1 is named after a controller or the whole list.
     for (const std::string_view mount : {controller.empty() ? "unified" : controller, parts[1]}) {
       for (std::string& folder : ancestry(mount, path)) folders.push_back(std::move(folder));
     }

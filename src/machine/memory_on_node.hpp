@@ -26,7 +26,8 @@ class MemoryOnNode {
 
  private:
   struct Before;
-  std::unique_ptr<const Before> before_;  ///< the earlier policy, in terms of hwloc
+  std::unique_ptr<const Before> before_;  ///< the earlier policy; defined in the .cpp to keep hwloc
+                                          ///< out of here
 };
 
 }  // namespace isoscale::machine

@@ -122,7 +122,9 @@ mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNee
     std::set<int> hops;
     for (const std::int32_t offset : offsets) hops.insert((offset % extent + extent) % extent);
     // Two offsets that are equal modulo the extent lead to the same rank. On a shared
-    // communicator, only the order of their messages tells them apart.
+    // communicator, only the order of their messages tells them apart. Links of such an axis
+    // therefore share a communicator only if all ranks of a group have the same exchanges in the
+    // same order.
     if (hops.size() < offsets.size() && !corresponds(set, axis, of_programs)) continue;
     joined |= axis;
   }

@@ -97,6 +97,7 @@ std::vector<machine::VisibleGpu> visible_gpus() {
 struct Versions {
   int driver = 0, runtime = 0, nccl = 0;
 };
+
 Versions versions() {
   Versions result;
   // Without a driver, cudaDriverGetVersion() succeeds and gives version 0.

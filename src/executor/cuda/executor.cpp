@@ -1,7 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/session.hpp"

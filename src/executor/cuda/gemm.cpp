@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/gemm.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "executor/cuda/memory.hpp"

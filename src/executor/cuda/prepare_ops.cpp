@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/ranges.h>
 
+#include <array>
 #include <set>
+#include <type_traits>
+#include <utility>
 
 #include "executor/cuda/prepare.hpp"
 #include "executor/op_requirements.hpp"

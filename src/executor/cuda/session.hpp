@@ -120,7 +120,8 @@ class CudaSession final : public Session {
   /// happens as soon as play() is called, since the streams are idle. With Launches::hidden, it
   /// happens once the host has launched the first ops behind it in the stream (or Gate::patience is
   /// over), and all ranks with which the section has collectives have reached it. The first play of
-  /// a section does not wait for the launches.
+  /// a section does not wait for the launches, since libraries load kernels and make connections
+  /// then.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
   /// Returns the sum of the times that ncclGroupSimulateEnd gives for the collectives, each in a

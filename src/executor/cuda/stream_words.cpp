@@ -62,16 +62,16 @@ double shortest(const program::OutlineOp& op) {
   return std::max(op.flop / most_flop_per_second, bytes / most_memory);
 }
 
-/// Returns words of pinned memory if the driver can do `call` on them, which is tried on the idle
-/// stream `main`. If it cannot, returns null after the warning `lack`, which is given once in the
+/// Returns words of pinned memory if the driver can do `operation` on them, which is tried on the
+/// idle stream `main`. If it cannot, returns null after the warning, which is given once in the
 /// process.
-PinnedMemory words_for(int (*call)(cudaStream_t, const std::uint32_t*, std::uint32_t),
+PinnedMemory words_for(int (*operation)(cudaStream_t, const std::uint32_t*, std::uint32_t),
                        std::size_t count, cudaStream_t main, std::atomic_flag& said,
-                       const char* lack) {
+                       const char* warning) {
   PinnedMemory memory = pinned_words(count);
-  if (const int status = call(main, words_of(memory), 0); status != 0) {
+  if (const int status = operation(main, words_of(memory), 0); status != 0) {
     if (!said.test_and_set()) {
-      base::warn(fmt::format("isoscale: warning: {} (code {})", lack, status));
+      base::warn(fmt::format("isoscale: warning: {} (code {})", warning, status));
     }
     return {};
   }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/symmetric_transport.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <span>

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
+#include <set>
 
 #include "base/text.hpp"
 #include "executor/executor.hpp"
