@@ -123,6 +123,13 @@ TEST_F(Pci, TellsAFunctionsLinkAndPlace) {
   tree_.write(folder + "/max_link_width", "16\n");
   tree_.write(folder + "/numa_node", "1\n");
   EXPECT_EQ(numbers_of(pci_facts(function)), (Numbers{4, 5, 8, 16, 1}));
+  for (const auto& [speed, generation] : {std::pair{"2.5 GT/s PCIe\n", std::optional{1}},
+                                          {"8.0 GT/s\n", {3}},
+                                          {"64.0 GT/s PCIe\n", {6}},
+                                          {"", {}}}) {
+    tree_.write(folder + "/current_link_speed", speed);
+    EXPECT_EQ(pci_facts(function).pcie_generation, generation) << speed;
+  }
 }
 
 TEST_F(Pci, LeavesOutWhatTheKernelDoesNotKnow) {

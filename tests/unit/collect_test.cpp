@@ -59,6 +59,17 @@ TEST_F(Collect, OfANodePutsItsPartsTogether) {
   EXPECT_EQ(collected().gpus->front().xids, std::nullopt);
 }
 
+TEST_F(Collect, OfThisMachinePlacesEachCpuOnOneNumaNode) {
+  const MachineFacts machine = machine::machine_facts();
+  const CheckedNode node = collect_node({}, machine);
+  EXPECT_EQ(node.host, machine.host);
+  for (const int cpu : machine.bound_cpus) {
+    std::size_t places = 0;
+    for (const auto& [numa, cpus] : node.numa_cpus) places += std::ranges::count(cpus, cpu);
+    EXPECT_EQ(places, machine.numa_cpus.empty() ? 0U : 1U) << cpu;
+  }
+}
+
 TEST_F(Collect, OfARankTellsTheLimitOfLockedMemory) {
   using Limit = std::pair<std::optional<double>, bool>;  ///< the other: whether there is none
   const auto limit = [&] {
@@ -153,11 +164,17 @@ TEST_F(Settings, KnowWhetherAnIommuTranslates) {
   EXPECT_THAT(collected().iommu_translates, Optional(false));
   tree_.write("sys/kernel/iommu_groups/1/type", "DMA-FQ\n");
   EXPECT_THAT(collected().iommu_translates, Optional(true));
+  const std::string gpu = "pci0000:15/0000:1b:00.0";
+  tree_.pci_function(gpu, "0x10de", "0x030200");
+  EXPECT_THAT(collected().iommu_translates, Optional(true));  // the GPU is in no group
   // If a device that matters has a group, the others, such as that of an USB controller, do not
   // count.
   tree_.write("sys/kernel/iommu_groups/7/type", "identity\n");
   tree_.link("sys/class/infiniband/mlx5_0/device/iommu_group", "sys/kernel/iommu_groups/7");
   EXPECT_THAT(collected().iommu_translates, Optional(false));
+  tree_.write("sys/kernel/iommu_groups/3/type", "DMA\n");
+  tree_.link("sys/devices/" + gpu + "/iommu_group", "sys/kernel/iommu_groups/3");
+  EXPECT_THAT(collected().iommu_translates, Optional(true));
 }
 
 TEST_F(Settings, KnowLoadedModules) {

@@ -156,6 +156,21 @@ TEST(RecordedEnvironment, KeepsListedNamesInListOrderAndNothingElse) {
                                     Pair("UCX_TLS", "rc,sm"), Pair("NCCL_ALGO", "")));
 }
 
+TEST(RecordedEnvironment, HasWhatDecidesHowGpusAreUsed) {
+  for (const std::string_view name :
+       base::split("NCCL_ALGO NCCL_PROTO NCCL_IB_HCA NCCL_SOCKET_IFNAME NCCL_P2P_DISABLE "
+                   "NCCL_P2P_LEVEL NCCL_P2P_NET_CHUNKSIZE NCCL_NVLS_ENABLE NCCL_NET_GDR_LEVEL "
+                   "NCCL_CROSS_NIC NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_BUFFSIZE "
+                   "NCCL_IB_GID_INDEX NCCL_TOPO_FILE NCCL_HOSTID NCCL_CUMEM_ENABLE "
+                   "CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS "
+                   "CUDA_MPS_PIPE_DIRECTORY CUBLAS_WORKSPACE_CONFIG NVIDIA_TF32_OVERRIDE "
+                   "UCX_NET_DEVICES SLURM_GPUS_PER_TASK SLURM_GPU_BIND SLURM_STEP_GPUS",
+                   ' ')) {
+    EXPECT_THAT(recorded_environment(known({{std::string{name}, "x"}})),
+                ElementsAre(Pair(name, "x")));
+  }
+}
+
 TEST(RecordedEnvironment, NeverAsksForASecret) {
   std::vector<std::string> asked;
   const auto all = recorded_environment([&](std::string_view name) {

@@ -153,16 +153,15 @@ TEST(HealthyMachines, HaveNoFindingsButThoseOfTheirKind) {
             {{"nvlink-pairs", "ok|||"},
              {"xid", "not checked|||"},
              {"neighbour-bandwidth", "not checked|||4"}}},
+           {grace_hopper_job(),
+            {},
+            {{"peer-access", "not checked|||"}, {"gpu-pcie", "not checked|||"}, {"xid", "ok|||"}}},
            {gb200_job(),
             {},
             {{"nvlink-domain", "ok|||16 GPUs 1 NVLink"},
              {"gpu-pcie", "not checked|||"},
              {"rail-map", "ok|||GPU0-mlx5_0 GPU1-mlx5_1 GPU2-mlx5_2 GPU3-mlx5_3 4"}}},
-           {cpu_job(),
-            {},
-            {{"ecc", "not checked|||"},
-             {"nccl-transports", "not checked|||"},
-             {"port-rate", "ok|||25 Gbit/s 200 Gbit/s"}}},
+           {cpu_job(), {}, {{"ecc", "not checked|||"}, {"port-rate", "ok|||25 Gbit/s 200 Gbit/s"}}},
        }) {
     SCOPED_TRACE(is.job.ranks[0].versions.at("device"));
     EXPECT_EQ(wrong_in(is.job), is.wrong);

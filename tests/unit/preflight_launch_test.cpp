@@ -115,6 +115,14 @@ TEST(NcclTransportsCheck, MayTurnOffWhatNodesDoNotHave) {
   expect_said(job, "nccl-transports", {{"ok"}});
 }
 
+TEST(NcclChecks, SayNothingOfAJobOnTheHost) {
+  const JobFacts job = job_with("host", "NCCL_P2P_DISABLE", "1");
+  for (const char* const check : {"nccl-transports", "nccl-files", "nccl-debug", "nccl-choices",
+                                  "nccl-interfaces", "nccl-plugins"}) {
+    EXPECT_EQ(said(job, check), "not checked|||");
+  }
+}
+
 TEST(NcclChoicesCheck, TellsThemAndWarnsOfNone) {
   EXPECT_EQ(said(job_with("cuda", "NCCL_ALGO", "Ring"), "nccl-choices"),
             "ok|||NCCL_ALGO=Ring nccl.conf NCCL_CONF_FILE");

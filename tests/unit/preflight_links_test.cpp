@@ -60,13 +60,15 @@ TEST(NicPcieCheck, WarnsOnlyWhereThePortNeedsMore) {
   EXPECT_EQ(said(job, "nic-pcie"), "ok|||");
 }
 
-TEST(IommuCheck, IsForOtherMachinesThanThoseWithNvlinkC2c) {
+TEST(IommuAndAcsChecks, DoNotMatterWhereNoTrafficTakesTheLongWay) {
   JobFacts job = gpu_job(2, 1);
-  job.nodes[0].iommu_translates = false;
-  job.nodes[1].iommu_translates = true;
+  job.nodes[0].iommu_translates = job.nodes[0].acs = false;
+  job.nodes[1].iommu_translates = job.nodes[1].acs = true;
   expect_said(
       job, "iommu",
       {{"warning"}, {"ok|||NVLink-C2C", on_job_gpus(&GpuFacts::name, "NVIDIA GH200 480GB")}});
+  expect_said(job, "acs",
+              {{"warning"}, {"not checked|||", [](JobFacts& j) { j.device = "host"; }}});
 }
 
 /// Nodes of one GPU: mlx5_0 on its switch, mlx5_1 elsewhere.
@@ -82,6 +84,16 @@ JobFacts rail_job(int nodes) {
     gpu.numa_node = node.ports->front().numa_node = node.ports->back().numa_node = 0;
   }
   return job;
+}
+
+TEST(GpuNicCheck, WarnsOfAnotherNumaNode) {
+  JobFacts job = rail_job(2);
+  for (CheckedNode& node : job.nodes) node.ports->back().numa_node = 1;
+  expect_said(job, "gpu-nic",
+              {{"ok|||"},
+               {"warning|c1|GPU 0 (0000:01:00.0)|mlx5_1",
+                [](JobFacts& j) { j.nodes[1].ports->front().state = "DOWN"; }},
+               {"not checked", on_nodes(&CheckedNode::ports, std::vector<CheckedPort>{})}});
 }
 
 TEST(GpuNicCheck, TellsWhereGpuDirectIsLeftOut) {
@@ -165,6 +177,14 @@ TEST(PortStateCheck, FollowsWhatNcclWasToldToUseOnAnyRankOfANode) {
   EXPECT_EQ(said(job, "port-state"), "ok|||");
   set_down(job.nodes[0].ports->at(1));
   EXPECT_EQ(said(job, "port-state"), "warning|c0|mlx5_1 port 1|");
+}
+
+TEST(PortRateCheck, LetsStorageBeSlowerThanRails) {
+  JobFacts job = rail_job(2);
+  for (CheckedNode& node : job.nodes) node.ports->back().rate = 2e11;
+  EXPECT_EQ(said(job, "port-rate"), "ok|||200 Gbit/s 400 Gbit/s");
+  job.nodes[0].ports->back().rate = 1e11;
+  EXPECT_EQ(said(job, "port-rate"), "warning|c0|mlx5_1 port 1|100 Gbit/s 200 Gbit/s");
 }
 
 TEST(PortRateCheck, ComparesPortsBesideGpusOfANodeAlone) {

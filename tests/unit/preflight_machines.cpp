@@ -220,8 +220,28 @@ JobFacts pcie_job() {
   return job;
 }
 
-JobFacts gb200_job() {
+JobFacts grace_hopper_job() {
   // NVLink-C2C, and not PCIe, joins the GPU to the CPU.
+  const Machine machine = machine_of(R"({
+    "gemm_rate": 7.1e14, "across": 4.7e10,
+    "node": {"cpu_model": "Neoverse-V2", "os": "Linux 6.8.0-1015-nvidia-64k", "cores": 72,
+             "memory": 5.13e11, "shm_size": 2.565e11, "shm_free": 2.565e11, "gdrcopy": false,
+             "nccl_plugins": ["libnccl-net-ofi.so"]},
+    "gpu": {"name": "NVIDIA GH200 480GB", "memory": 1.02e11, "sm_clock": 1.98e9,
+            "sm_clock_max": 1.98e9, "sm_clock_application": 1.98e9, "power_limit": 900,
+            "power_limit_default": 900, "nvlinks_active": 0, "nvlinks_inactive": 18,
+            "fabric_state": "not supported", "pcie_width": 1},
+    "rank": {"versions": {"device": "cuda: NVIDIA GH200 480GB"},
+             "environment": {"NCCL_NET_PLUGIN": "ofi"},
+             "launcher": {"PMI_SIZE": 4, "SLURM_NTASKS": 4}}})");
+  JobFacts job = on(machine, gpu_job(4, 1));
+  add_port(job, healthy_port(0, 4e11, 5, 0, own_root(8)));
+  gpu_at(job, 2, 0).xids = {31, 43};  // mistakes of programs
+  return job;
+}
+
+JobFacts gb200_job() {
+  // As in Grace Hopper, NVLink-C2C joins the GPUs to the CPUs.
   const Machine machine = machine_of(R"({
     "sockets": 2, "gemm_rate": 1.62e15, "inside": 7.1e11, "across": 7e11,
     "node": {"cpu_model": "Neoverse-V2", "os": "Linux 6.8.0-1021-nvidia-64k", "cores": 144,

@@ -106,6 +106,13 @@ TEST(GpuLikenessChecks, CompareOnlyWithinAModel) {
   expect_said(job, "gpu-memory", {{"ok"}});
 }
 
+TEST(ApplicationClockCheck, OnlyTellsWhatAllAreSetTo) {
+  JobFacts job = gpu_job(1, 2);
+  on_job_gpus(&GpuFacts::sm_clock_application, 1.41e9)(job);
+  on_job_gpus(&GpuFacts::sm_clock_max, 1.98e9)(job);
+  EXPECT_EQ(said(job, "application-clock"), "ok|||1.41 GHz 1.98 GHz");
+}
+
 TEST(EccCheck, LeavesModelsAloneOnWhichItIsAChoice) {
   JobFacts job = gpu_job(1, 1);
   gpu_at(job, 0, 0).ecc = false;

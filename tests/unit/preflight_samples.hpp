@@ -158,6 +158,8 @@ inline void add_ports(JobFacts& job) {
 [[nodiscard]] JobFacts hgx_job();
 /// One node of four L40S without NVLink, whose only adapter is on the first socket.
 [[nodiscard]] JobFacts pcie_job();
+/// Four nodes of one Grace Hopper.
+[[nodiscard]] JobFacts grace_hopper_job();
 /// Four nodes of four GB200 in one NVLink domain.
 [[nodiscard]] JobFacts gb200_job();
 /// Four nodes of two sockets without a GPU.
