@@ -46,8 +46,9 @@ using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareComm
 [[nodiscard]] std::string key_text(std::string_view key, std::string_view fallback,
                                    std::string_view meaning);
 
-/// Returns the output of `isoscale list ...`, in which every line ends with a line break. It is not
-/// for the keys of data sheets and of software profiles, since this library does not know them.
+/// Returns the output of `isoscale list ...`, in which every line ends with a line break. Throws
+/// std::logic_error for an unknown list, and for the keys of data sheets and of software profiles,
+/// since this library does not know them.
 [[nodiscard]] std::string listing(const ListCommand& command);
 
 }  // namespace isoscale::config

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 #include "settings/layer.hpp"
 #include "settings/option_table.hpp"
 #include "settings/values.hpp"
@@ -123,8 +125,12 @@ std::string listing(const ListCommand& command) {
   if (command.what == "suites") return list_suites();
   if (command.what == "systems") return list_systems();
   if (command.what == "software") return list_software();
-  if (command.what == "keys") return command.of == "model" ? list_model_keys() : list_suite_keys();
-  return list_options(settings::find_workload(command.of, "list options"));
+  if (command.what == "options") {
+    return list_options(settings::find_workload(command.of, "list options"));
+  }
+  if (command.what == "keys" && command.of == "model") return list_model_keys();
+  if (command.what == "keys" && command.of == "suite") return list_suite_keys();
+  throw std::logic_error("there is no list of " + command.what + " " + command.of);
 }
 
 }  // namespace isoscale::config
