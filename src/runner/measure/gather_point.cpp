@@ -31,10 +31,10 @@ void collect_step_times(const comm::Communicator& point, const Record& record,
                         results::PointData& data) {
   const auto parts = gather_values(point, std::span<const double>{record.step_times});
   if (point.rank() != 0) return;
-  data.step_times.assign(record.step_times.size(), {});
-  for (const std::vector<double>& part : parts) {
-    for (std::size_t step = 0; step < part.size(); ++step) {
-      data.step_times.at(step).push_back(part[step]);
+  data.step_times.assign(record.step_times.size(), std::vector<double>(parts.size()));
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    for (std::size_t step = 0; step < data.step_times.size(); ++step) {
+      data.step_times[step][rank] = parts[rank].at(step);
     }
   }
 }
