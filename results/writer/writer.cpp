@@ -236,10 +236,12 @@ void RunWriter::publish(TemporaryFile& file) {
   // fail once the file has its final name.
   const FileIdentity next = identity_of(file.descriptor());
   const std::optional<FileIdentity> there = identity_of(path_);
-  require(!there || there == owned_,
-          "another launch has written {} while this one was under way, and it is not overwritten; "
-          "let one launch at a time write a file, or name another one with --output",
-          path_.string());
+  if (there && there != owned_) {
+    throw base::Error(fmt::format(
+        "another launch has written {} while this one was under way, and it is not overwritten; "
+        "let one launch at a time write a file, or name another one with --output",
+        path_.string()));
+  }
   published_ = file.publish(path_, there ? Publish::replace : Publish::only_new);
   owned_ = next;
   replaced_.reset();
@@ -279,7 +281,9 @@ void RunWriter::commit(const PointData& point) {
   } catch (const base::Error& error) {
     throw base::Error(fmt::format("point {} cannot be written: {}", point.index, error.what()));
   }
-  require(!committed_.contains(point.index), "point {} has been written already", point.index);
+  if (committed_.contains(point.index)) {
+    throw base::Error(fmt::format("point {} has been written already", point.index));
+  }
   const std::uint64_t room = room_for(point);
   if ((published_ ? size_of(published_) : 0) + room > part_limit_) {
     commit_as_part(point, room);
