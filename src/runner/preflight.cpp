@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 #include <utility>
 #include <vector>
 
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/text.hpp"
 #include "executor/host/host.hpp"
 #include "executor/plugin.hpp"
 #include "preflight/collect_facts.hpp"
@@ -152,8 +152,8 @@ std::optional<std::string> reason_not_to_sniff(const PreflightWish& wish,
   if (wish.executor == nullptr) return "no device was found to run on";
   if (wish.config.share_gpu == settings::ShareGpu::yes) return "ranks share GPUs";
   if (node_of_rank.size() < fewest) {
-    return fmt::format("{} are too few to compare with each other",
-                       base::counted(node_of_rank.size(), "rank"));
+    if (node_of_rank.size() == 1) return "1 rank is too few to compare with others";
+    return fmt::format("{} ranks are too few to compare with each other", node_of_rank.size());
   }
   std::vector<int> everyone(node_of_rank.size());
   std::iota(everyone.begin(), everyone.end(), 0);
@@ -233,7 +233,7 @@ results::PreflightData preflight(const PreflightWish& wish, const comm::Communic
     job.sniff_skipped = no_sniff;
     data.results = preflight::check_job(job, wish.config.allowed);
     // The environment variables of a rank are recorded only where they differ from rank 0's.
-    for (CheckedRank& rank : std::span{job.ranks}.subspan(1)) {
+    for (CheckedRank& rank : job.ranks | std::views::drop(1)) {
       if (rank.environment == job.ranks.front().environment) rank.environment.clear();
     }
     data.facts = preflight::to_json(job);
