@@ -77,11 +77,13 @@ std::string node_text(const results::RankFacts& facts) {
   const std::string quota = escape(text_of(facts, "cpu_quota"));
   const auto cores = facts.number.find("cores"), memory = facts.number.find("memory_total");
   const auto unknown = facts.number.end();
-  std::vector<std::string> parts{
-      escape(text_of(facts, "cpu_model")),
-      cores == unknown ? "" : base::counted(static_cast<int>(cores->second), "core"),
-      memory == unknown ? "" : value_text(memory->second, Unit::bytes),
-      quota.empty() ? "" : "limited to " + quota};
+  const auto cores_text = [](double count) {
+    return fmt::format("{} {}", value_text(count, Unit::count), count == 1 ? "core" : "cores");
+  };
+  std::vector<std::string> parts{escape(text_of(facts, "cpu_model")),
+                                 cores == unknown ? "" : cores_text(cores->second),
+                                 memory == unknown ? "" : value_text(memory->second, Unit::bytes),
+                                 quota.empty() ? "" : "limited to " + quota};
   std::erase(parts, "");
   return base::listed(parts);
 }
