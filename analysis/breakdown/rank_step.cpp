@@ -159,12 +159,12 @@ class Sweep {
     last_ = owner.op;
     shares_[owner.op].*(owner.claim < Claim::wait ? &OpShare::own : &OpShare::waiting) += length;
     total(owner.claim) += length;
-    if (owner.claim < Claim::transfer) hide(owner.claim, time);
+    if (owner.claim < Claim::transfer) note_hidden(owner.claim, time);
     result_.unaccounted += outside(time);
   }
 
   /// Adds up the communication, and under compute the copies, that `owner` hides during `time`.
-  void hide(Claim owner, const Interval& time) {
+  void note_hidden(Claim owner, const Interval& time) {
     const Nanoseconds length = time.end - time.begin;
     bool any = false, any_transfer = false, any_copy = false;
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {

@@ -105,9 +105,9 @@ std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
 std::size_t WaitCauses::instances() const {
   std::size_t count = 0;
   for (const TracedStep& step : steps_.steps) {
-    const auto no_time = [](std::size_t, std::size_t) { return Nanoseconds{0}; };
+    const auto own_wait = [&](std::size_t rank, std::size_t op) { return step.waits[rank][op]; };
     count += static_cast<std::size_t>(std::ranges::count_if(
-        instances_of(step, no_time),
+        instances_of(step, own_wait),
         [](const Instance& instance) { return instance.sum > Nanoseconds{0}; }));
   }
   return count;

@@ -243,11 +243,13 @@ RankPoll::Result RankPoll::poll(const RankState& own, units::Seconds timeout,
   const units::Nanoseconds begin = comm::now();
   const std::string text = to_json(own);
   const bool may_lead = rank_ < most_leaders;
-  for (int rank = 0; rank < size_; ++rank) {
-    if (rank != rank_ && rank < most_leaders) post(rank, answer, text);
+  for (int rank = 0; rank < std::min(size_, most_leaders); ++rank) {
+    if (rank != rank_) post(rank, answer, text);
   }
-  for (int rank = 0; may_lead && rank < size_; ++rank) {
-    if (rank != rank_) post(rank, question, "");
+  if (may_lead) {
+    for (int rank = 0; rank < size_; ++rank) {
+      if (rank != rank_) post(rank, question, "");
+    }
   }
   std::vector<RankState> states{own};
   std::optional<Result> result;
