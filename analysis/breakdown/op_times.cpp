@@ -11,6 +11,7 @@
 
 #include "calibration/calibration.hpp"
 #include "program/op.hpp"
+#include "program/outline.hpp"
 #include "results/records/point_facts.hpp"
 #include "units/quantity.hpp"
 #include "workloads/stack/pipeline.hpp"

@@ -21,6 +21,7 @@
 #include "program/outline.hpp"
 #include "results/records/point_facts.hpp"
 #include "timeline/timeline.hpp"
+#include "units/quantity.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis::traces {

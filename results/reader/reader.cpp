@@ -15,6 +15,7 @@
 #include <new>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/forked_work.hpp"
