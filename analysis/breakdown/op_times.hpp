@@ -14,7 +14,8 @@
 #include "results/records/run_data.hpp"
 
 /// Evaluates the times of ops in traced steps: of all by kind, of GEMMs by shape, of collectives
-/// compared with the same calls while nothing else runs, and of messages between stages.
+/// compared with the same calls while nothing else runs, and of messages between stages. Reports on
+/// the pipeline, with the ideal bubble of its schedule, are made here, too.
 namespace isoscale::analysis::breakdown {
 
 /// Returns for each kind of op ("gemm", "cast", "all_reduce", ...) the seconds that its ops take

@@ -30,7 +30,9 @@ struct Quantity {
 [[nodiscard]] Quantity quantity_of(std::string_view name);
 
 /// Returns why a series cannot be used (docs/device-state.md has the reasons), as the end of a
-/// sentence: "its times do not rise"; "" if it can.
+/// sentence: "its times do not rise"; "" if it can. Values are plausible up to 1e24 (flags up to
+/// any finite number) and times up to 1e12 s. Times rise if each is at least 1 ns after the
+/// previous.
 [[nodiscard]] std::string_view flaw_of(const results::DeviceSeries& series);
 
 struct UsableSeries {
@@ -67,14 +69,17 @@ struct HeldDown {
 };
 
 /// Returns the reasons for lowered clocks in a series of throttle_reasons, from `begin` seconds on.
-/// Those that are common in normal operation need a tenth of the samples. An idle GPU, clocks that
-/// an administrator set, and limits of a display setting do not count as reasons.
+/// Software power cap and sync boost are returned if at least a tenth of the samples have them, the
+/// reasons of hardware or temperature if any sample has them. An idle GPU, clocks that an
+/// administrator set, and limits of a display setting do not count as reasons.
 [[nodiscard]] std::vector<HeldDown> held_down(const results::DeviceSeries& series, double begin);
 
 /// One sampled quantity of one device.
 struct SeriesSummary {
   const results::DeviceSeries* data = nullptr;  ///< usable; not owned: it belongs to the point
-  /// Statistics of the samples after warm-up, or of all if there are none after it; only of levels.
+  /// Statistics of the samples after warm-up, or of all if there are none after it. Absent for
+  /// counters, where only the last sample minus the first has a meaning, and for bits, which are
+  /// flags and no numbers.
   std::optional<double> minimum{}, median{}, maximum{};
 };
 

@@ -170,15 +170,17 @@ class File {
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
-  /// True if the file begins with the signature of HDF5, has it after a digest block
-  /// (integrity.hpp), or begins like such a block, within which it may have been cut off.
+  /// True if the signature of HDF5 is at the beginning of the file or after 512 bytes, the size of
+  /// a digest block (integrity.hpp). Also true if the file begins like a digest block, since it may
+  /// have been cut off there; of a shorter file, the first 8 bytes are enough.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;
   /// Returns the number of bytes of the file up to the end of its HDF5 data.
   [[nodiscard]] std::uint64_t end_of_data() const;
   /// Calls `change` with the root group, then writes everything and closes the file. Throws
-  /// Hdf5Error on a failure, of which the destructor could only warn. No group may outlive it.
+  /// Hdf5Error on a failure, of which the destructor could only warn. No group may outlive
+  /// `change`.
   template <class Change>
   void change_and_close(Change&& change) {
     {

@@ -16,7 +16,7 @@ struct GemmChoice {
   std::string algorithm;         ///< the library's opaque description, in hexadecimal
   std::int64_t workspace = 0;    ///< bytes
   std::optional<double> time{};  ///< seconds of one call when timed; absent: the user gave it
-  int candidates = 0;            ///< number of algorithms that were timed
+  int candidates = 0;            ///< number of timed algorithms; 0: the user gave the algorithm
   /// The arithmetic units, input type and accumulator type that the library reports: "tensor cores,
   /// tf32 inputs, f32 sums"; "" = not known.
   std::string arithmetic{};

@@ -16,6 +16,10 @@
 #include "settings/option_table.hpp"
 #include "settings/values.hpp"
 
+/// Declares the functions with which the command line is described, parsed and read. They are
+/// defined in command_line.cpp, except that with_all_detail() and the functions of `report`,
+/// `compare` and `predict` are in analysis_arguments.cpp, and completion_script() in
+/// completion.cpp.
 namespace isoscale::config {
 
 /// Names of positional arguments, as --help prints them.

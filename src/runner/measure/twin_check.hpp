@@ -74,8 +74,9 @@ struct Difference {
                                  const Tensors& reference);
 
 /// Collective over the ranks of a point: plays the twin of `request` with the point's executor and
-/// mesh, and compares its results with those of one rank that computes in f64. Training results in
-/// outputs, gradients and updated weights, a service in outputs and its cache.
+/// mesh, and compares its results with those of one rank that computes in f64. The results of
+/// training are outputs, gradients and updated weights; those of a service are outputs and its
+/// cache.
 [[nodiscard]] Verdict verify_twin(const workloads::Workload& workload,
                                   const workloads::Request& request, executor::Executor& executor,
                                   const comm::Communicator& point);

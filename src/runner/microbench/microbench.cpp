@@ -197,7 +197,8 @@ class BenchRun {
 
   /// Checks a case whose results are compared only after all cases have been timed: plays the
   /// section that makes inputs with known results, then the case, and compares. Stores the outcome
-  /// in the case's rows. If an injected delay replaces multiplications, there are no results.
+  /// in the case's rows. If an injected delay replaces multiplications, there are no results to
+  /// check.
   void check_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     if (!one.check || point_.faults.gemm_rate > 0) return;
@@ -256,13 +257,13 @@ class BenchRun {
     if (!point_.context.rank_facts.empty()) {
       classify_rows(LinkClasses{point_.context.rank_facts}, data_);
     }
-    // The point fails if one of its rows has failed, for example for too little bandwidth. Only
-    // rank 0 of the point has all rows; other ranks learn the status at the end of the point.
     if (hooks_.expected_bandwidth != nullptr) {
       if (const auto least = hooks_.expected_bandwidth(request_)) {
         judge_bandwidth(data_.rows, *least, names_);
       }
     }
+    // The point fails if one of its rows has failed, for example for too little bandwidth. Only
+    // rank 0 of the point has all rows; other ranks learn the status at the end of the point.
     const std::string reason = reason_of_failed(data_.rows);
     if (!reason.empty() && data_.status != PointStatus::failed) {
       measure::end_as(PointStatus::failed, reason, data_);

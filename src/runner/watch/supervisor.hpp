@@ -49,8 +49,9 @@ class MpiLimit {
   std::thread thread_;
 };
 
-/// Holds back the signals that end a run in order. They are blocked in all threads that start
-/// later, so that only the supervisor gets them. So it must be created before MPI starts threads.
+/// Holds back the signals that end a run in an orderly way. They are blocked in all threads that
+/// start later, so that only the supervisor gets them. So it must be created before MPI starts
+/// threads.
 class HeldSignals {
  public:
   HeldSignals();
@@ -100,9 +101,12 @@ class Supervisor {
 
   [[nodiscard]] Activity& activity() { return activity_; }
 
-  /// These functions set members of Watched.
+  /// Sets the time without progress that counts as a hang; 0 = no limit.
   void set_timeout(units::Seconds timeout);
+  /// Sets the run file, beside which the findings of a hang are written.
   void set_file(std::filesystem::path file);
+  /// Tells the supervisor which point is being measured (its index in the plan), and how many
+  /// points --resume would measure if this one hung.
   void set_point(int index, int left);
   /// Must be called while an exception from a point is handled. If the other ranks do not know of
   /// the exception, this function waits until the supervisor has ended the job. It returns if the
