@@ -14,6 +14,7 @@
 #include "analysis/breakdown/op_times.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/efficiency/causes.hpp"
+#include "analysis/efficiency/scaling_laws.hpp"
 #include "analysis/microbench/bench.hpp"
 #include "results/reader/summary.hpp"
 #include "results/records/calibration_data.hpp"

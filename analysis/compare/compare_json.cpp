@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/compare_steps.hpp"
 
 #include <fmt/format.h>
 

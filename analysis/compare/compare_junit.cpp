@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/compare_steps.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
@@ -88,7 +89,7 @@ void add_point(const Comparison& of, const Difference& at, Cases& cases) {
 }
 
 /// If there is a gate, adds a test case for each curve or point that the first side has and another
-/// side lacks. Such a case is a test that could not be run.
+/// side lacks. Such a case is a test that could not be run: undecided, like one with one launch.
 void add_absent(const Comparison& of, Cases& cases) {
   for (const OnlyOn& at : of.only) {
     if (!of.gate || at.side != 0) continue;

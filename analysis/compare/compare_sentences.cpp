@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/compare_steps.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"
@@ -20,12 +21,14 @@ namespace {
 
 constexpr std::size_t most_of_name = 120;  ///< characters of a title or file name that are shown
 constexpr double hundred = 100;
+constexpr double twice = 2;  ///< from this ratio on, "2.4x" is said instead of a percentage
 
 std::string one_decimal(double value) {
   const std::string text = fmt::format("{:.1f}", value);
   return text == "-0.0" ? "0.0" : text;
 }
 
+// In differences, the lower and the upper end of an interval are always set together.
 statistics::Located negative(const statistics::Located& at) {
   statistics::Located result{.value = -at.value};
   if (at.lower) {
@@ -107,7 +110,6 @@ std::string share_text(double share) {
 
 /// Returns a ratio of throughputs in words: "12% slower", "3.1% faster", "as fast", "2.4x as fast".
 std::string speed_text(double ratio) {
-  constexpr double twice = 2;
   if (ratio >= twice) return fmt::format("{:.1f}x as fast", ratio);
   if (share_text(ratio - 1) == share_text(0)) return "as fast";
   return fmt::format("{} {}", share_text(ratio - 1), ratio < 1 ? "slower" : "faster");
@@ -118,10 +120,10 @@ std::string speed_text(double ratio) {
 /// "between 3.1% slower and 12% faster", "between 80% faster and 2.4x as fast". If both are too
 /// near to 1 to be told from it, returns "within 0.1%".
 std::string between_text(const statistics::Located& at) {
-  constexpr double twice = 2;
   const double lower = *at.lower, upper = *at.upper;
-  if (upper < 1)
+  if (upper < 1) {
     return fmt::format("between {} and {}", share_text(1 - upper), share_text(1 - lower));
+  }
   if (lower > 1 && upper < twice) {
     return fmt::format("between {} and {}", share_text(lower - 1), share_text(upper - 1));
   }
@@ -232,7 +234,6 @@ std::string step_sentence(const Comparison& of, const Difference& at) {
   const std::string size = render::percent(std::abs(ratio - 1));
   if (size == render::percent(0.0)) return "";
   const bool longer = ratio > 1;
-  constexpr double twice = 2;
   const std::string changed = ratio >= twice
                                   ? fmt::format("takes {:.1f}x as long", ratio)
                                   : fmt::format("is {} {}", size, longer ? "longer" : "shorter");

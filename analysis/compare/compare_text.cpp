@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/compare_steps.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
@@ -20,7 +21,8 @@
 namespace isoscale::analysis::compare {
 namespace {
 
-constexpr std::size_t most_of_value = 60, most_of_title = 200;  ///< characters that are shown
+/// Characters of values, names of files and titles that are shown.
+constexpr std::size_t most_of_value = 60, most_of_file = 60, most_of_title = 200;
 constexpr std::size_t unlimited = std::string::npos;  ///< line length: lines are not wrapped
 
 /// Collects sentences about points of several sides (a side is the runs of one machine). Sides that
@@ -86,12 +88,14 @@ void add_unknown_rates(const Comparison& of, render::Facts& facts) {
     std::set<std::string> reasons;
     for (const ComparedCurve& curve : of.curves) {
       for_each_point(curve, [&](std::size_t, const SideCurve& side, std::size_t i) {
-        if (!has_no_link(rate, side, i))
+        if (!has_no_link(rate, side, i)) {
           reasons.insert(render::escape((side.*rate.all)[i].missing));
+        }
       });
     }
-    if (!reasons.empty())
+    if (!reasons.empty()) {
       parts.push_back(fmt::format("{}: {}", rate.name, fmt::join(reasons, "; ")));
+    }
   }
   if (!parts.empty()) facts.emplace_back("unknown", fmt::format("{}", fmt::join(parts, ". ")));
 }
@@ -141,7 +145,7 @@ void add_left_out(const Comparison& of, const ComparedCurve& curve, render::Fact
     SaidOfSides said;
     for (const merge::LeftOut& at : curve.sides[s]->joined->left_out) {
       said.add(fmt::format("{}, {}", of.sides[s].name,
-                           render::escape_up_to(at.at.run->file, most_of_value)),
+                           render::escape_up_to(at.at.run->file, most_of_file)),
                at.at.point->data->ranks, render::escape(at.reason));
     }
     said.append_to(facts, "left out");

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/comparison.hpp"
+#include "analysis/compare/compare_steps.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include <ranges>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "analysis/curves.hpp"
 #include "analysis/groups.hpp"

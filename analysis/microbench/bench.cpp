@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "results/records/point_facts.hpp"
 #include "statistics/sample_flags.hpp"

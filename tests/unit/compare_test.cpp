@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/comparison.hpp"
+#include "analysis/compare/compare_steps.hpp"
 #include "analysis/curves.hpp"
 #include "compare_samples.hpp"
 #include "results/records/point_facts.hpp"

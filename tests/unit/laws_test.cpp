@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/efficiency/causes.hpp"
+#include "analysis/efficiency/scaling_laws.hpp"
 #include "analysis_test.hpp"
 
 namespace isoscale::analysis {
