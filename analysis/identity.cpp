@@ -95,9 +95,12 @@ constexpr auto family_fields =
                                 {"placement", &PointData::placement, &Experiment::placement}});
 
 /// Returns the part of an experiment's title that is the same for all experiments of a family.
+/// Files of old versions lack some of its texts.
 std::string family_title(const Experiment& of) {
-  return fmt::format("{}, {}, {}, {} scaling, {}", of.workload, of.model, of.dtype, of.scaling,
-                     of.placement);
+  std::vector<std::string> texts{of.workload, of.model, of.dtype,
+                                 of.scaling.empty() ? "" : of.scaling + " scaling", of.placement};
+  std::erase(texts, "");
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 /// Returns the names of the entries (options, sizes or settings: `texts` selects the map) whose
@@ -204,10 +207,10 @@ Texts full_options(const PointData& point) {
   return options;
 }
 
-bool are_of_one_family(const PointData& a, const PointData& b) {
-  return std::ranges::all_of(family_fields, [&](const FamilyField& field) {
-    return a.*field.of_point == b.*field.of_point;
-  });
+std::vector<std::string> family_of(const PointData& point) {
+  std::vector<std::string> family;
+  for (const FamilyField& field : family_fields) family.push_back(point.*field.of_point);
+  return family;
 }
 
 std::vector<UnlikeField> unlike_fields(const Experiment& here, const Experiment& there) {

@@ -55,8 +55,9 @@ struct Experiment {
 /// Returns the fields as text, "CPU: A here, B there; MPI: ..."; "" if there are none.
 [[nodiscard]] std::string text_of(const std::vector<UnlikeField>& fields);
 
-/// True if two points have the same workload, model, dtype, scaling and placement.
-[[nodiscard]] bool are_of_one_family(const results::PointData& a, const results::PointData& b);
+/// Returns the workload, model, dtype, scaling and placement of a point, the same for all points of
+/// a family.
+[[nodiscard]] std::vector<std::string> family_of(const results::PointData& point);
 /// True if points of both experiments may be on one curve: unlike_fields() returns nothing.
 [[nodiscard]] bool are_alike(const Experiment& a, const Experiment& b);
 

@@ -269,10 +269,8 @@ IndexRun index_run(const RunReport& report) {
   for (const Curve& curve : report.curves) {
     result.experiments.push_back(of_curve(curve, run.device));
   }
-  const auto family = [](const PointReport& point) {
-    const results::PointData& data = *point.data;
-    return std::tuple{data.workload, data.model, data.dtype, data.scaling, data.placement};
-  };
+  // The list of micro-benchmarks is not sorted by family.
+  const auto family = [](const PointReport& point) { return family_of(*point.data); };
   for (const auto& [unused, points] : grouped(pointers_to(report.benches), family)) {
     result.experiments.push_back(of_benches(points, run.device));
   }
