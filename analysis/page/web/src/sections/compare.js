@@ -3,7 +3,7 @@
 // Makes the page of a comparison of sides, which are one or more launches each: the verdict, the
 // differences point by point with their causes, curves, and differences in setup.
 import {
-  axisNumber, axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, hollow, isNarrow, joined, known, labels,
+  axisNumber, axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, groupBy, hollow, isNarrow, joined, known, labels,
   lined, listed, markLine, meshTip, metricsOf, missing, note, oneOf, overRanks, partOfCause, percent, periodText, pointTip,
   rankCount, ranksText, rateOf, scales, signedPercent, timeTip, tracing, viewOf, whiskers,
 } from "../kit.js";
@@ -115,7 +115,10 @@ function curveChart(curve, compare, name) {
 function normalisedChart(curve, compare) {
   const all = curve.sides.flatMap((side) => side.points);
   const present = Object.keys(normalised).filter((name) => all.some((point) => known(point.normalised[name].value)));
-  const against = (name) => distinctOf(all.map((point) => limitOf(point, name))).join("; ");
+  // Limits that differ only in the figure at their end share their words: "GPUs, 655 W, 1.31 kW".
+  const wordsOf = (limit) => limit.slice(0, Math.max(0, limit.lastIndexOf(", ")));
+  const against = (name) => [...groupBy(distinctOf(all.map((point) => limitOf(point, name))), wordsOf)].flatMap(([words, same]) =>
+    (words ? [joined([words, ...same.map((limit) => limit.slice(words.length + 2))])] : same)).join("; ");
   return present.length > 0 && sidesChart(curve, compare, {
     id: "compare-normalised", title: "Over what the machine has",
     note: present.map((name) => `${name}: ${normalised[name].heading} (${against(name)})`).join(". "),

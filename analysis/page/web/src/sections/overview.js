@@ -111,7 +111,7 @@ function ofPoints(curves) {
   return kinds.filter(({ found }) => found.length > 0).map(({ grave, what, found }) => ({ grave, text: `${what}: ${places(found)}`, target: "curves" }));
 }
 
-const ofBenches = (report) => benches(report).map(({ point }) => point).filter(({ status }) => status === "failed")
+const ofBenches = () => benches().map(({ point }) => point).filter(({ status }) => status === "failed")
   .map(({ workload, ranks, reason }) => ({ grave: true, text: `failed: ${workload} on ${rankCount(ranks)}${reason ? ` (${reason})` : ""}` }));
 
 function ofLeftOut(report) {
@@ -142,7 +142,7 @@ const ofPairs = (report) => report.findings.flatMap((at, i) =>
 function warningsOf(report, curves) {
   const { notes } = data;
   const items = [
-    ...merged(report.runs.flatMap(ofRun), report.runs.length), ...ofPoints(curves), ...ofBenches(report), ...ofLeftOut(report),
+    ...merged(report.runs.flatMap(ofRun), report.runs.length), ...ofPoints(curves), ...ofBenches(), ...ofLeftOut(report),
     ...report.warnings.map((text) => ({ text, target: report.runs.length > 1 ? "launches" : undefined })),
     ...ofPairs(report), ...ofDevices(curves),
     ...(notes.length > 0 ? [{ text: `this page shows less than the file holds: ${counted(notes.length, "note")}`, target: "notes" }] : []),

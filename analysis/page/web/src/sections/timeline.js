@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // Draws the timeline of one traced step: a lane for each rank, with a row for each of its streams,
 // and a box for each operation.
-import { columns, isNarrow, joined, lined, missing, percent, pointContent, pointTip, rankCount, seconds } from "../kit.js";
+import { columns, groupBy, isNarrow, joined, lined, missing, percent, pointContent, pointTip, rankCount, seconds } from "../kit.js";
 import { linesBefore } from "./ranks.js";
 
 const communication = new Set([
@@ -89,12 +89,10 @@ const boxes = (name, data, { height, draw, ...own }) => ({
   },
 });
 
-function spanSeries(items, { rows }, phase, colours, by) {
+function spanSeries(items, phase, colours, by) {
   const microbatches = Math.max(0, ...items.map(({ microbatch }) => microbatch)) + 1;
-  const data = items.flatMap((at, i) => {
-    const row = rows.findIndex(({ lane, index }) => lane === at.of && index === at.index);
-    return at.phase === phase ? [[row, at["start / ns"], at["start / ns"] + at["length / ns"], row, i]] : [];
-  });
+  const data = items.flatMap((at, i) =>
+    (at.phase === phase ? [[at.row, at["start / ns"], at["start / ns"] + at["length / ns"], at.row, i]] : []));
   const draw = (shape, api) => {
     const { operation: op, microbatch } = items[api.value(4)];
     const colour = spanColour(colours, { phase, microbatch, microbatches, op, by });
@@ -135,16 +133,22 @@ function idleWithin({ idle, lanes }, { rows }, colours) {
 
 const nano = (value) => seconds(value * 1e-9);
 
-/** Makes a row for each used stream of a lane; `first` has the index of each lane's first row, and
- * `computes` is true for a row with other operations than communication. */
+/** Makes a row for each used stream of a lane, and stores its number in the row's items as `row`.
+ * `first` has the number of each lane's first row, and `computes` is true for a row with other
+ * operations than communication. */
 function rowsOf({ lanes }, items) {
-  const rows = lanes.flatMap((lane) => {
-    const spans = items.filter(({ of }) => of === lane);
-    const used = spans.length > 0 ? [...new Set(spans.map(({ index }) => index))].sort((a, b) => a - b) : [0];
-    const computes = (stream) => spans.some(({ index, operation }) => index === stream && !communication.has(operation));
-    return used.map((index) => ({ lane, index, computes: computes(index), own: used.length > 1 ? lane.streams[index] : "" }));
+  const ofLanes = groupBy(items, ({ of }) => of);
+  const rows = [];
+  const first = lanes.map((lane) => {
+    const streams = [...groupBy(ofLanes.get(lane) ?? [], ({ index }) => index)].sort(([a], [b]) => a - b);
+    const start = rows.length;
+    for (const [index, spans] of streams.length > 0 ? streams : [[0, []]]) {
+      for (const span of spans) span.row = rows.length;
+      rows.push({ lane, computes: spans.some(({ operation }) => !communication.has(operation)), own: streams.length > 1 ? lane.streams[index] : "" });
+    }
+    return start;
   });
-  return { rows, first: lanes.map((lane) => rows.findIndex((row) => row.lane === lane)) };
+  return { rows, first };
 }
 
 function laneTitle(lane) {
@@ -227,7 +231,7 @@ function stepChart(timeline, point) {
         lined(idleNames.includes(seriesName) ? `${seriesName}\n${during(timeline.lanes[at], start, end - start)}` : spanText(items[at]), pointTip(point)),
       series: [
         ...[0, 1].filter((kind) => timeline.idle.kind.includes(kind)).map((kind) => idleSeries(timeline, layout, kind, colours)),
-        ...timeline.phases.map((phase) => spanSeries(items, layout, phase, colours, state.colour)).filter(({ data }) => data.length > 0),
+        ...timeline.phases.map((phase) => spanSeries(items, phase, colours, state.colour)).filter(({ data }) => data.length > 0),
         ...(timeline.merged > 0 ? [idleWithin(timeline, layout, colours)] : []),
         linesBefore(layout.first.slice(1), "lanes", { stroke: colours.line }, "y", 2),
       ],
