@@ -51,7 +51,8 @@ struct LaneSpan {
   std::size_t merged = 1;  ///< number of ops in the span
 };
 
-/// Neighbours on a stream are alike by phase, microbatch and, for `same_kind`, kind of op.
+/// Says when neighbours on a stream count as alike: if they have the same phase and microbatch and,
+/// for `same_kind`, also the same kind of op.
 enum class Alike : std::uint8_t { same_kind, any_kind };
 
 /// Returns the ops of a step that have time in `window`, cut to it, by stream and start.
@@ -72,7 +73,8 @@ struct LaneIdle {
   static constexpr int stream = 0;  ///< the idle times of a lane are of all its streams
 };
 
-/// The idle times of a rank's step by begin, and their totals, exact if all spans are there.
+/// The idle times of a rank's step, sorted by their begin, and totals of the step. The totals are
+/// exact if no span was merged or left out.
 struct LaneUse {
   std::vector<LaneIdle> idle{};
   units::Nanoseconds step, exposed;

@@ -157,7 +157,8 @@ void thin_rows(Json& point, double share) {
   rows = std::move(kept);
 }
 
-/// Removes rows that together take about `bytes`, spread evenly, and less if too many have to stay.
+/// Removes rows that together take about `bytes`, spread evenly. Rows that matter (see matters())
+/// and all rows of points with at most 64 rows stay, even if the others take less than `bytes`.
 void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
   std::size_t of_rows = 0;
   Shown rows;

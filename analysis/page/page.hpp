@@ -63,7 +63,8 @@ void write_page(const Result& result, const std::filesystem::path& path,
 /// texts are; bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string inert(const nlohmann::ordered_json& data);
 
-/// Longer texts and keys are cut to so many characters, followed by their original number.
+/// The number of characters to which a longer text or key is cut on a page; the cut text ends with
+/// its original length.
 inline constexpr std::size_t longest_text = 2000;
 
 /// Removes parts of report_json() that the page does not read, such as those of single ranks. Each

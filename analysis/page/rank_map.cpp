@@ -26,9 +26,12 @@ using results::PointData;
 std::vector<int> by_host(std::span<const results::RankFacts> facts, const PointData& point) {
   std::vector<int> ranks(static_cast<std::size_t>(point.ranks));
   std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<std::string> hosts;
+  for (const int rank : ranks) hosts.push_back(host_of(facts, point, rank));
   std::ranges::stable_sort(ranks, {}, [&](int rank) { return world_rank(point, rank); });
-  std::ranges::stable_sort(ranks, render::before_naturally,
-                           [&](int rank) { return host_of(facts, point, rank); });
+  std::ranges::stable_sort(ranks, render::before_naturally, [&](int rank) -> const std::string& {
+    return hosts[static_cast<std::size_t>(rank)];
+  });
   return ranks;
 }
 

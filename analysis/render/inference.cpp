@@ -281,7 +281,9 @@ Json serve_json(const results::RowData& row) {
   for (const auto& [key, value] : row.number) {
     if (is_quantile(key)) continue;
     // All times in reports are in seconds, so their names do not say so.
-    Json& number = object[key.substr(0, key.rfind("_seconds"))];
+    constexpr std::string_view suffix = "_seconds";
+    const bool is_time = key.ends_with(suffix);
+    Json& number = object[is_time ? key.substr(0, key.size() - suffix.size()) : key];
     number = is_count(key) ? count_or_null(value) : number_or_null(value);
   }
   if (text_of(row, "part") != "rate") return object;

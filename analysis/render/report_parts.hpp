@@ -42,6 +42,7 @@ struct CurvesSummary {
   std::map<std::string, std::string> names;
 };
 /// Returns a table with a row for each curve, which shows the point that telling_point() chooses.
+/// The row shows the baseline only if the curve has no other point.
 [[nodiscard]] CurvesSummary summarise_curves(const merge::Report& report);
 
 struct BenchesSummary {
@@ -74,6 +75,7 @@ struct BenchesSummary {
                                          std::span<const advice::NotJudged> left_out = {});
 
 /// Returns one object for each entry of `left_out`, with the keys curve, ranks (a list) and why.
+/// It is defined in render_json.cpp, with the other JSON.
 [[nodiscard]] nlohmann::ordered_json left_out_json(std::span<const advice::NotJudged> left_out);
 
 // The following declare the tables of an index of runs.

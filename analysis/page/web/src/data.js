@@ -176,7 +176,8 @@ export const isSound = (point) => !isUnsound(point) && point.full.verified !== f
 /** Returns the largest sound point (isSound()), or else the largest, by which a curve is judged. */
 export const headlineOf = (points) => largest(points.filter(isSound)) ?? largest(points);
 
-/** Returns the kinds of ranks of a run, with equal facts but for those of single ranks (UUIDs). */
+/** Returns the kinds of ranks of a run: the ranks of one kind have equal facts, except those that
+ * differ from rank to rank (such as the UUID of a GPU). */
 export const kindsOf = ({ system }) => system.kinds;
 
 /** Returns the size of the machine: "8 nodes x 8 GPUs", or "10 ranks on 3 nodes" if uneven. */

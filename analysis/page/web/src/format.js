@@ -12,7 +12,8 @@ const binary = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, 
 /** True for a finite number; unknown values are null. */
 export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
-/** Formats a value from 1 to 1000 with three significant digits, others with two decimal places. */
+/** Formats a value from 1 to 1000 with three significant digits. Smaller values have two decimal
+ * places, larger ones and 0 none. */
 function digits(value) {
   const size = Math.abs(value);
   if (size >= 100 || value === 0) return value.toFixed(0);
@@ -22,12 +23,12 @@ function digits(value) {
 /** Returns the first entry [factor, unit] whose factor the value reaches when rounded, if any. */
 const factorOf = (value, factors) => factors.find(([least]) => Math.abs(value) >= least * 0.9995);
 
-/** Formats a value with an SI prefix: 12.3e6, "B/s" -> "12.3 MB/s". A unit of several words stands
- * apart from the prefix: "12.3 k scaled tokens/s". */
+/** Formats a value with an SI prefix: 12.3e6, "B/s" -> "12.3 MB/s". A unit that begins with a word,
+ * such as tokens/s, stands apart from the prefix: "12.3 k tokens/s". */
 export function si(value, unit = "") {
   if (!known(value)) return missing;
   const [factor, prefix] = value === 0 ? [1, ""] : factorOf(value, prefixes) ?? prefixes.at(-1);
-  const between = prefix && /^[a-z]{4}| /.test(unit) ? " " : ""; // of words, as in "94.2 k tokens/s"
+  const between = prefix && /^[a-z]{4}| /.test(unit) ? " " : "";
   return `${digits(value / factor)} ${prefix}${between}${unit}`.trim();
 }
 

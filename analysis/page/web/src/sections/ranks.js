@@ -104,7 +104,7 @@ function deviations(map) {
   const reference = map.median.step;
   return quantities.filter((key) => map[key]?.some(known)).map((key) => {
     // Ideally a rank causes no wait, so caused wait is compared with zero. It is a sum over the
-    // ranks that waited, so it is divided by their number.
+    // ranks that waited, so it is divided by the number of other traced ranks.
     const absolute = key === "caused_wait";
     const middle = absolute ? 0 : map.median[key];
     const others = absolute ? Math.max(1, map.traced - 1) : 1;
@@ -313,7 +313,8 @@ function slowText(at) {
 const slowPairs = (slow) => [...groupBy(slow, (at) => [at.src, at.dst].sort((x, y) => x - y).join(" ")).values()]
   .map((same) => same.reduce((worst, at) => (speedOf(at) < speedOf(worst) ? at : worst))).sort((x, y) => speedOf(x) - speedOf(y));
 
-/** Tells which rank is in more than half of the slow pairs; null if none is or pairs are few. */
+/** Tells which rank is in more than half of the slow pairs; null if none is, or if there are fewer
+ * than four slow pairs. */
 function commonEnd(pairs) {
   if (pairs.length < 4) return null;
   const [name, { length }] = largestBy([...groupBy(pairs.flatMap((at) => [at.from, at.to]), (end) => end)], ([, same]) => same.length);

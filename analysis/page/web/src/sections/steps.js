@@ -66,7 +66,8 @@ const quantileNumbers = columns("point", "ranks",
     column({ 0: "min", 100: "max" }[share] ?? `${share}%`, ({ details }) => details.steps.quantiles[share], { form: "seconds" })),
   column("99% / median", ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50], { form: "ratio" }));
 
-/** Describes the distributions at all rank counts of a curve, to see whether tails grow. */
+/** Describes the distributions at all rank counts of a curve, so that a reader sees whether their
+ * tails grow with ranks. */
 function distributionChart(point, group) {
   const points = group.points.filter(hasDistribution);
   if (!points.includes(point)) return null;
