@@ -95,12 +95,9 @@ constexpr auto family_fields =
                                 {"placement", &PointData::placement, &Experiment::placement}});
 
 /// Returns the part of an experiment's title that is the same for all experiments of a family.
-/// Files of old versions lack some of its texts.
 std::string family_title(const Experiment& of) {
-  std::vector<std::string> texts{of.workload, of.model, of.dtype,
-                                 of.scaling.empty() ? "" : of.scaling + " scaling", of.placement};
-  std::erase(texts, "");
-  return fmt::format("{}", fmt::join(texts, ", "));
+  return fmt::format("{}, {}, {}, {} scaling, {}", of.workload, of.model, of.dtype, of.scaling,
+                     of.placement);
 }
 
 /// Returns the names of the entries (options, sizes or settings: `texts` selects the map) whose
