@@ -15,8 +15,8 @@ export function near(actual, wanted, what, relative = 1e-9) {
 }
 
 /** The rows of CSV (RFC 4180) that has no line breaks in its cells. */
-export const rowsOfCsv = (text) => text.trimEnd().split(/\r?\n/)
-  .map((line) => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare));
+export const rowsOfCsv = (text) => text.split(/\r?\n/).slice(0, -1)
+  .map((line) => [...`,${line}`.matchAll(/,(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare));
 
 export const known = (value) => typeof value === "number";
 

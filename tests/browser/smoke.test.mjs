@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// By default these are tried on pages of simulated runs: all charts, one table, one filter, one picture.
+// By default these are tried on pages of simulated runs: all charts, one table, one filter, the page's
+// policy, one picture.
 import "./charts.test.mjs";
 import "./tables.test.mjs";
 import assert from "node:assert/strict";

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Tables sort, one filter holds in all sections, what a page draws has ink, its policy keeps it from
-// the network, and it says that it needs JavaScript.
+// Tables sort, and one filter holds in all sections. Beside these: what a page draws has ink, its
+// policy keeps it from the network, and without JavaScript it says that it needs it.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { close, drawAll, onPage, openTable } from "./pages.mjs";

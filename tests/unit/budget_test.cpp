@@ -295,6 +295,14 @@ TEST_F(TurnsOfACurve, AreMissedWhenNoneWasTaken) {
   EXPECT_FALSE(warning({0, 1, 2}).has_value());
 }
 
+TEST_F(TurnsOfACurve, EndWhenTheBudgetDoes) {
+  config_.budget = Seconds{5};
+  plan::Schedule turns = turns_of();
+  turns.done(*turns.next(Seconds{0}), Seconds{5});
+  EXPECT_FALSE(turns.next(Seconds{5}).has_value());
+  EXPECT_EQ(turns.waiting(), (std::set<int>{1, 2}));
+}
+
 TEST(EndsThenMiddles, BisectEveryGap) {
   const auto order = plan::ends_then_middles;
   EXPECT_THAT(order(0), IsEmpty());

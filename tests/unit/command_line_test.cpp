@@ -63,6 +63,14 @@ placement = "spread"
 }
 
 TEST(CommandLine, OptionsReachTheRunAndTheWorkloadsThatKnowThem) {
+  EXPECT_EQ(run_of("--dry-run --ranks-per-node 8").ranks_per_node, 8);
+  EXPECT_EQ(run_of("--dry-run").ranks_per_node, std::nullopt);
+  EXPECT_EQ(run_of("").budget, std::nullopt);
+  EXPECT_EQ(run_of("--budget 25m").budget, units::Seconds{1500});
+  EXPECT_EQ(run_of("--nvtx --device cuda").nvtx, Nvtx::on);
+  const RunConfig every = run_of("--ranks all");
+  EXPECT_THAT(every.ranks, IsEmpty());
+  EXPECT_EQ(every.rank_counts, RankCounts::every);
   const RunConfig run =
       run_of("--workload dp,tiles --set schedule=gpipe --set kernel=3 --set batch=4");
   EXPECT_EQ(run.experiments[0].base.options,
@@ -96,6 +104,7 @@ TEST(GpuBind, KnowsThreeKindsOfNames) {
 TEST(CommandLine, Report) {
   const auto plain = parsed<ReportCommand>("report -- -odd.h5");
   EXPECT_THAT(plain.files, ElementsAre("-odd.h5"));
+  EXPECT_EQ(plain.format, Format::text);
   EXPECT_FALSE(plain.baseline || plain.whole_node || !plain.trace.empty());
   const auto of_node = parsed<ReportCommand>("report a.h5 b.h5 --baseline node --trace t.json");
   EXPECT_THAT(of_node.files, ElementsAre("a.h5", "b.h5"));
@@ -126,7 +135,10 @@ TEST(CommandLine, Predict) {
   const auto plain = parsed<PredictCommand>("predict a.h5,b.h5,c.h5 --ranks 8");
   EXPECT_EQ(plain.source, "a.h5");
   EXPECT_THAT(plain.launches, ElementsAre("b.h5", "c.h5"));
+  EXPECT_EQ(plain.workload, "");
   EXPECT_FALSE(plain.model || plain.precision || plain.scaling || plain.baseline);
+  EXPECT_FALSE(plain.best || plain.each_rank);
+  EXPECT_EQ(plain.format, Format::text);
 }
 
 /// The listings of workloads, models and suites are asked for by tests/cli/run_test.py.
@@ -217,7 +229,7 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
        {"report run.h5 --force", {"--trace"}},
        {"--bogus", {"unknown option '--bogus'", "isoscale --help"}},
        {"run --modle x", {"unknown option '--modle'", "did you mean '--model'?"}},
-       {"run --modle=x", {"'--modle'", "isoscale run --help"}},
+       {"run --modle=x", {"unknown option '--modle'", "isoscale run --help"}},
        {"run --ranks-per-node 8", {"--ranks-per-node", "only with --dry-run"}},
        {"run --dry-run --device host --on h100-ndr", {"--on h100-ndr", "device is host"}},
        {"run --dry-run --ranks-per-node 0", {"--ranks-per-node: '0'"}},
@@ -235,6 +247,7 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
        {"run --seed 1 --seed=2", {"--seed is given twice", "'1' and as '2'"}},
        {"run --force=false", {"--force takes no value"}},
        {"compare a.h5 b.h5 --gate 5% --strict=false", {"--strict takes no value"}},
+       {"report a.h5 --index=no", {"--index takes no value"}},
        {"run ''", {"EXPERIMENT.toml: '' is empty"}},
        {"run /", {"is a directory"}},
        {"run --workload dp --suite quick", {"--suite and --workload both", "give one of"}},
@@ -256,9 +269,12 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
        {"run --ranks every", {"'all', or"}},
        {"predict h100-ndr --ranks all", {"holds 'all': write whole numbers"}},
        {"run --ranks 99999999999999999999", {"holds '99999999999999999999'"}},
+       {"run --ranks '2 4'", {"holds '2 4'"}},
        {"run --workload tp --mesh dp=2,tp=2", {"does not use dp"}},
        {"run --workload tiles --mesh ep=2", {"does not use ep", "dp+tp+cp"}},
        {"run --gpu-bind 0,,1", {"holds ''", "such as 2,3,0,1"}},
+       {"run --share-gpu=yes", {"--share-gpu takes no value"}},
+       {"run --gemm-algorithms", {"--gemm-algorithms needs a value"}},
        {"run --precision 5", {"ambiguous", "5% or 0.05"}},
        {"run --precision 0%", {"not above 0%"}},
        {"run --precision 100%", {"below 100%"}},
@@ -268,6 +284,7 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
        {"run --trace-steps 1001", {"from 0 to 1000"}},
        {"run --output 'a\nb.h5'", {"'a\\x0ab.h5' holds a"}},
        {"report a.h5 --baseline 0", {"--baseline: '0'", "from 1 to"}},
+       {"report a.h5 --baseline 99999999999", {"--baseline: '99999999999'"}},
        {"list", {"one of workloads, models"}},
        {"list keys", {"needs one of model"}},
        {"list options", {"name of a workload"}},

@@ -212,6 +212,8 @@ TEST(Injection, OptionMayBeGivenAgainAndHoldCommas) {
       run_of("--workload dp --inject slow-rank=3:2 --inject=jitter=5%,slow-link=0-1:2");
   ASSERT_EQ(run.injections.size(), 3U);
   EXPECT_EQ(slowing_injections(run.injections), "slow-rank=3:2, jitter=5%, slow-link=0-1:2");
+  // The kernels of a GPU cannot be slowed, but its clock can be wrong.
+  EXPECT_EQ(run_of("--device cuda --inject clock=1:5ms").injections.size(), 1U);
 }
 
 TEST(Injection, ExperimentFileHasAListThatTheEchoKeepsAndTheCommandLineReplaces) {

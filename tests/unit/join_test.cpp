@@ -270,7 +270,9 @@ TEST(Settings, WhatALaunchWasToldKeepsApartAndIsNamed) {
                 EndsWith(at.second));
   }
   EXPECT_NE(why_apart([](auto& run) { run.config_toml = ""; }, first), "joined") << "not known";
-  EXPECT_NE(why_apart([](auto& run) { run.config_toml = "fill = ["; }, first), "joined");
+  results::RunData unreadable;
+  unreadable.config_toml = "fill = [";
+  EXPECT_THAT(settings_of(unreadable), IsEmpty());
   std::vector<results::RunData> runs{first, launch_of("b", 1, 2, 0.2)};
   runs[1].config_toml = "fill = \"replicas\"\n";
   const merge::Joined filled = JoinedLaunches{std::move(runs)}.joined;

@@ -193,6 +193,7 @@ TEST(PageBudget, PicturesOfAnyPointTakeTheirShare) {
     page::PageNotes notes;
     page::note_details(points, Json::array({details}), notes);
     EXPECT_THAT(notes, Contains(HasSubstr(" of 512 ranks have")));
+    EXPECT_THAT(notes, Contains(HasSubstr(" of 5120 lines of devices are drawn")));
   }
 }
 

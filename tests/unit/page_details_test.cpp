@@ -230,6 +230,7 @@ TEST(DeviceLines, AreOfTheDevicesThatDifferMost) {
   EXPECT_THAT(ranks, IsSupersetOf({20, 22}));
   EXPECT_TRUE(std::ranges::is_sorted(ranks));
   EXPECT_EQ(page::count_device_lines(point, 16), 32U);
+  EXPECT_EQ(page::count_device_lines(point, 100), 48U);
 }
 
 }  // namespace

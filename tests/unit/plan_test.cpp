@@ -149,6 +149,19 @@ TEST(PlanMesh, OfAHybridCurveGrowsAlongDpAlone) {
               ElementsAre("tp=2,pp=2", "dp=2,tp=2,pp=2", "dp=4,tp=2,pp=2"));
 }
 
+TEST(PlanMemory, OfMachinesThatNobodyLookedAtMarksAndRefusesNothing) {
+  plan::Site site = site_of(2, 1);
+  site.memory_of = plan::MemoryOf::this_machine;
+  site.memory_free.assign(2, units::Bytes{98'304});
+  RunConfig config = config_of("dp");
+  config.ranks = {2};
+  const plan::Plan plan = plan::make_plan(config, site);
+  EXPECT_EQ(plan.points[0].skip_reason, "");
+  EXPECT_THAT(plan.points[0].misfit, HasSubstr(" of 96.0 KiB"));
+  site.memory_free.assign(2, units::Bytes{16U << 20U});
+  EXPECT_EQ(plan::make_plan(config, site).points[0].misfit, "");
+}
+
 TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
   // dp keeps all weights on each rank: 4 layers x 12 h^2 weights and as many gradients in f32, and
   // 8 microbatches of input, are more than 96 KiB.

@@ -250,13 +250,16 @@ TEST(RandomClasses, SettleToThePeriodOfManySteps) {
     const Classes classes = classes_of(set);
     const Costs of_classes{.tables = costs.tables,
                            .table_of_rank = classes.outline.outline_of_rank};
-    const double seconds = units::to_seconds(period).value();
-    ASSERT_NEAR(play_classes(classes, of_classes, {}, Record::steps).seconds, seconds, 1e-15);
-    const ClassStep step = play_classes(classes, of_classes, {}, Record::spans);
-    ASSERT_NEAR(step.seconds, seconds, 1e-15);
-    for (std::size_t rank = 0; rank < 16; ++rank) {
-      const auto& like = step.timeline.ranks[classes.class_of_rank[rank]];
-      ASSERT_EQ(like.end - like.begin, period);
+    for (const Record record : {Record::steps, Record::spans}) {
+      const ClassStep step = play_classes(classes, of_classes, {}, record);
+      ASSERT_NEAR(step.seconds, units::to_seconds(period).value(), 1e-15);
+      ASSERT_EQ(step.timeline.ranks.empty(), record == Record::steps);
+      if (record == Record::steps) continue;
+      for (std::size_t rank = 0; rank < 16; ++rank) {
+        const auto& like = step.timeline.ranks[classes.class_of_rank[rank]];
+        ASSERT_EQ(like.end - like.begin, period);
+        ASSERT_FALSE(like.spans.empty());
+      }
     }
   });
   EXPECT_GT(steady, wanted / 2);

@@ -114,8 +114,17 @@ const std::vector<Item> two_items{{"first", statistics::Located{0.925, 0.918, 0.
                                    statistics::Located{6.703e-3, 6.67e-3, 6.737e-3}, "fine"},
                                   {"second", std::nullopt, statistics::Located{12.5e-3}, ""}};
 
-TEST(DocumentText, ShowsNumbersWithUnitsAndIntervalsInColumnsThatHaveAValue) {
+TEST(Metrics, MakeAColumnWhereAnItemHasAValue) {
+  const render::DocumentTable table = table_of_items(two_items);
+  EXPECT_THAT(mapped(table.columns, &render::DocumentColumn::key),
+              ElementsAre("name", "share", "time", "remark"));
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0][1]["value"], 0.925);
+  EXPECT_TRUE(table.rows[1][1].is_null());
   EXPECT_EQ(table_of_items({}).columns.size(), 0U);
+}
+
+TEST(DocumentText, ShowsNumbersWithUnitsAndIntervals) {
   EXPECT_THAT(lines_of(render::to_text({table_of_items(two_items)}, 110)),
               ElementsAre("  name                     share            time  remark",
                           "  first   92.5% (91.8% to 93.2%)  6.703 ms ±0.5%  fine",

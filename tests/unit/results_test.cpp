@@ -41,12 +41,47 @@ TEST_F(RunFile, KeepsAPoint) {
   EXPECT_EQ(point.rows, samples::rows());
   EXPECT_EQ(point.seed, 18446744073709551614U);
   EXPECT_EQ(point.looks, (Looks{.planned = 9, .made = 2, .growth = 1.5}));
-  EXPECT_EQ(point.outline.mesh, wanted.mesh);
-  const program::Outline& second = point.outline.of(2);
-  EXPECT_EQ(second.waits_of(second.ops[2]).front().stream, 1U);
-  EXPECT_EQ(second.transfers_of(second.ops[2]).back().offset, -1);
-  const timeline::StepTrace& trace = point.traces.at(0).ranks.at(1);
-  EXPECT_EQ(trace.end.value(), 9'000'000'000'000'000'104) << "a double does not hold it";
+}
+
+/// All that the file keeps of an op, with its waits and transfers.
+auto kept(const program::Outline& outline, const program::OutlineOp& op) {
+  const auto waits = mapped(outline.waits_of(op), [](const program::Wait& at) {
+    return std::tuple{at.stream, at.count};
+  });
+  const auto transfers = mapped(outline.transfers_of(op), [](const program::OutlineTransfer& at) {
+    return std::tuple{at.direction, at.axis, at.offset, at.bytes};
+  });
+  return std::tuple{op.kind,  op.stream, op.place.phase, op.place.layer, op.place.microbatch,
+                    op.flop,  op.bytes,  op.axes,        op.gemm,        waits,
+                    transfers};
+}
+
+TEST_F(RunFile, KeepsOpsWithWaitsAndTransfers) {
+  const program::OutlineSet set = written_and_read(samples::point(0)).outline;
+  EXPECT_EQ(set.mesh, (mesh::Shape{.dp = 2, .pp = 2}));
+  EXPECT_THAT(set.outline_of_rank, ElementsAre(0, 0, 1, 1));
+  ASSERT_EQ(set.outlines.size(), 2U);
+  for (const int stage : {0, 1}) {
+    const program::Outline& read = set.of(2 * stage);
+    const program::Outline wanted = samples::outline(stage);
+    EXPECT_EQ(read.streams, wanted.streams);
+    ASSERT_EQ(read.ops.size(), wanted.ops.size());
+    for (std::size_t i = 0; i < read.ops.size(); ++i) {
+      EXPECT_EQ(kept(read, read.ops[i]), kept(wanted, wanted.ops[i])) << stage << ' ' << i;
+    }
+  }
+}
+
+TEST_F(RunFile, KeepsTracesToTheNanosecond) {
+  const auto traces = written_and_read(samples::point(0)).traces;
+  ASSERT_EQ(traces.size(), 2U);
+  ASSERT_EQ(traces[0].ranks.size(), 2U);
+  ASSERT_EQ(traces[1].ranks.size(), 1U);
+  const timeline::StepTrace& trace = traces[0].ranks[1];
+  EXPECT_EQ(trace.rank, 3);
+  EXPECT_EQ(trace.step, 2U);
+  EXPECT_EQ(trace.begin.value(), 9'000'000'000'000'000'004);
+  EXPECT_EQ(trace.end.value(), 9'000'000'000'000'000'104);
   EXPECT_EQ(trace.spans, samples::trace(3, 2).spans);
 }
 
