@@ -34,8 +34,7 @@ std::optional<int> baseline_of(const Curve& curve, const ReportOptions& options)
   return baseline_ranks(candidates);
 }
 
-/// True if `text_of` gives different texts for the points of two curves at a rank count that both
-/// have.
+/// True if `text_of` differs for the points of two curves at a rank count that both have.
 bool differ(const Curve& a, const Curve& b,
             const std::function<std::string(const PointReport&)>& text_of) {
   return std::ranges::any_of(a.points, [&](const PointReport& mine) {

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-/// Sorts the items of lists into groups. A group has pointers to its items; the lists own the
-/// items.
+/// Sorts the items of lists into groups. Groups have pointers to items; the lists own the items.
 namespace isoscale::analysis {
 
 /// Returns pointers to the items of a list.

@@ -37,8 +37,7 @@ bool is_scaled(const std::string& option) {
   return std::ranges::find(scaled_options, option) != scaled_options.end();
 }
 
-/// Returns the integer in `text` divided by `by`. Returns `text` itself if it is not a multiple of
-/// `by`.
+/// Returns the integer in `text` divided by `by`. Returns `text` if it is not a multiple of `by`.
 std::string divided(const std::string& text, int by) {
   const std::optional<std::int64_t> number = base::number_in<std::int64_t>(text);
   return number && *number % by == 0 ? std::to_string(*number / by) : text;
@@ -80,8 +79,7 @@ Texts numbers_on_one_rank(const PointData& point) {
   return numbers;
 }
 
-/// A text that all points of a curve share. Experiments are of one family if all such texts are
-/// equal.
+/// A text that all points of a curve share. Experiments are of one family if all these are equal.
 struct FamilyField {
   std::string_view name;
   std::string PointData::*of_point;

@@ -28,8 +28,7 @@
 /// Turns run files into reports, which renderers print, with pure functions.
 namespace isoscale::analysis {
 
-/// One point with everything derived from it. A value is absent if it is undefined or was not
-/// measured.
+/// One point with everything derived from it. A value is absent if undefined or not measured.
 struct PointReport {
   const results::PointData* data = nullptr;       ///< not owned: part of the run that was reported
   std::optional<statistics::Estimate> step_time;  ///< seconds; untraced steps, slowest rank of each

@@ -54,8 +54,7 @@ Workload training(std::string_view name, std::string_view description, mesh::Axi
 
 constexpr std::string_view default_experts = "8";
 
-/// Returns the option table of the training workloads, changed so that there are experts by
-/// default.
+/// Returns the option table of the training workloads, with experts by default.
 std::span<const OptionSpec> options_with_experts() {
   static const std::vector<OptionSpec> table = [] {
     const std::span<const OptionSpec> all = stack::option_table();

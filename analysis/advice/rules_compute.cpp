@@ -41,8 +41,7 @@ void add_alone(const PointData& point, const results::SoloTimes& solo, GemmSums&
   }
 }
 
-/// Adds up the GEMMs of all ranks in one traced step; their seconds are means over the traced
-/// steps.
+/// Adds up the GEMMs of all ranks in one traced step; their seconds are means over traced steps.
 GemmSums traced_gemms(const PointReport& report) {
   const PointData& point = *report.data;
   const auto seconds = report.op_time.find("gemm");

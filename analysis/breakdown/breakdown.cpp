@@ -100,10 +100,11 @@ Breakdown to_breakdown(const RankStep& times, Nanoseconds bubble) {
 
 /// Returns each rank's idle time in a replay of a step on a network that takes no time; all times
 /// are 0 if the replay fails. Adds the other results of the replay to `result`.
-std::vector<Nanoseconds> idle_times(const results::PointData& point, const Condensed& condensed,
-                                    const TracedStep& step, StepResult& result) {
+std::vector<Nanoseconds> idle_times(const results::PointData& point,
+                                    const simulate::Coarsener& programs, const TracedStep& step,
+                                    StepResult& result) {
   try {
-    Replay replay = replay_on_free_network(point, condensed, step.traces);
+    Replay replay = replay_on_free_network(point, programs, step.traces);
     result.replay.assumed = std::move(replay.assumed);
     result.free_network_step = replay.step;
     return std::move(replay.idle);
@@ -134,18 +135,17 @@ void add_waiting(const program::Outline& outline, const std::vector<OpShare>& sh
 
 /// Divides one traced step into the categories of the breakdown, rank by rank. `noise_shares` comes
 /// from WaitCauses::noise_shares(); it is empty if not known.
-StepResult split_step(const results::PointData& point, const Condensed& condensed,
+StepResult split_step(const results::PointData& point, const simulate::Coarsener& programs,
                       const TracedStep& step, const Layers& layers,
                       const std::vector<double>& noise_shares) {
   StepResult result{layers};
-  const std::vector<Nanoseconds> idle = idle_times(point, condensed, step, result);
+  const std::vector<Nanoseconds> idle = idle_times(point, programs, step, result);
   std::vector<OpShare> shares;  // shares of one rank's ops
   for (int rank = 0; rank < point.ranks; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     if (step.traces[at] == nullptr) continue;
     const program::Outline& outline = point.outline.of(rank);
-    const RankStep times =
-        split(outline, *step.traces[at], step.waits[at], folding_of(point), shares);
+    const RankStep times = split(outline, *step.traces[at], step.waits[at], point.folded, shares);
     const Nanoseconds bubble = std::clamp(idle[at], Nanoseconds{0}, times.late);
     const double bubble_share = times.late > Nanoseconds{0} ? bubble / times.late : 0;
     result.of_rank.emplace(rank, to_breakdown(times, bubble));
@@ -198,9 +198,9 @@ LargestUnexplained describe(const results::PointData& point, const TracedStep& s
 
 class Merge {
  public:
-  Merge(const results::PointData& point, const Condensed& condensed, const TracedSteps& steps,
-        const Layers& layers)
-      : point_(point), condensed_(condensed), steps_(steps), places_(layers) {}
+  Merge(const results::PointData& point, const simulate::Coarsener& programs,
+        const TracedSteps& steps, const Layers& layers)
+      : point_(point), programs_(programs), steps_(steps), places_(layers) {}
 
   void add(const TracedStep& step, const StepResult& one) {
     double slowest = 0;
@@ -274,7 +274,7 @@ class Merge {
   /// the measured bubble.
   [[nodiscard]] std::optional<double> schedule_bubble() const {
     try {
-      const Replay replay = replay_of_schedule(point_, condensed_, steps_.steps);
+      const Replay replay = replay_of_schedule(point_, programs_, steps_.steps);
       double idle = 0;
       for (const Nanoseconds time : replay.idle) idle += seconds(time);
       return std::min(idle / static_cast<double>(replay.idle.size()), result_.mean->bubble);
@@ -293,7 +293,7 @@ class Merge {
   }
 
   const results::PointData& point_;
-  const Condensed& condensed_;
+  const simulate::Coarsener& programs_;
   const TracedSteps& steps_;
   PlaceSums places_;
   std::map<int, std::vector<Breakdown>> of_rank_;
@@ -325,13 +325,13 @@ BreakdownResult breakdown(const results::PointData& point) {
 BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced) {
   const WaitCauses causes{traced};
   const Layers layers{point.outline};
-  const Condensed condensed{point.outline, folding_of(point)};
+  const simulate::Coarsener programs = coarse_programs(point);
   std::vector<StepResult> steps(traced.steps.size(), StepResult{layers});
   base::parallel_for(steps.size(), [&](std::size_t i) {
-    steps[i] = split_step(point, condensed, traced.steps[i], layers,
+    steps[i] = split_step(point, programs, traced.steps[i], layers,
                           causes.known() ? causes.noise_shares(i) : std::vector<double>{});
   });
-  Merge merge{point, condensed, traced, layers};
+  Merge merge{point, programs, traced, layers};
   for (std::size_t i = 0; i < steps.size(); ++i) merge.add(traced.steps[i], steps[i]);
   return merge.finish(causes);
 }

@@ -38,8 +38,8 @@ Claim claim_of(OpKind kind) {
 class Lanes {
  public:
   Lanes(const program::Outline& outline, const timeline::StepTrace& trace,
-        std::span<const Nanoseconds> waits, program::Folding folding)
-      : outline_(outline), folding_(folding) {
+        std::span<const Nanoseconds> waits, bool is_folded)
+      : outline_(outline), is_folded_(is_folded) {
     for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
       add(op, trace.spans[op], op < waits.size() ? waits[op] : Nanoseconds{0});
     }
@@ -56,12 +56,12 @@ class Lanes {
  private:
   void add(std::uint32_t number, const timeline::Span& span, Nanoseconds wait) {
     const program::OutlineOp& op = outline_.ops[number];
-    const std::size_t stream = folding_ == program::Folding::folded ? 0 : op.stream;
+    const std::size_t stream = is_folded_ ? 0 : op.stream;
     if (lanes_.size() <= stream) lanes_.resize(stream + 1U);
     std::vector<Nanoseconds>& ended = ended_[stream];
     Nanoseconds begin = span.start;
     if (!ended.empty()) begin = std::max(begin, ended.back());
-    if (folding_ == program::Folding::as_streamed) {
+    if (!is_folded_) {
       for (const program::Wait& awaited : outline_.waits_of(op)) {
         const auto& other = ended_[awaited.stream];
         const std::size_t count = std::min<std::size_t>(awaited.count, other.size());
@@ -90,15 +90,14 @@ class Lanes {
   }
 
   const program::Outline& outline_;
-  program::Folding folding_;
+  bool is_folded_;
   std::vector<Lane> lanes_;
   /// ended_[stream][k] is the time at which the first k + 1 ops of the stream had all ended.
   std::array<std::vector<Nanoseconds>, program::max_streams> ended_;
   std::vector<Interval> impossible_;
 };
 
-/// Goes through all lanes together in order of time, from each begin or end of a segment to the
-/// next.
+/// Goes through all lanes together by time, from each begin or end of a segment to the next.
 class Sweep {
  public:
   Sweep(const std::vector<Lane>& lanes, const timeline::StepTrace& trace,
@@ -241,10 +240,9 @@ bool has_time(const Breakdown& parts) { return parts.step > 0 || parts.hidden_co
 }  // namespace
 
 RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
-               std::span<const Nanoseconds> waits, program::Folding folding,
-               std::vector<OpShare>& shares) {
+               std::span<const Nanoseconds> waits, bool is_folded, std::vector<OpShare>& shares) {
   shares.assign(outline.ops.size(), {});
-  const Lanes lanes{outline, trace, waits, folding};
+  const Lanes lanes{outline, trace, waits, is_folded};
   return Sweep{lanes.all(), trace, shares}.run();
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "program/match_table.hpp"
 #include "program/outline.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
@@ -51,13 +50,12 @@ struct RankStep {
 /// the op on the lowest stream. Two times are in no category: time in which a span cannot have run
 /// (before the previous op of its stream, or an op that it waits for, had ended), and time after
 /// the last op. `waits[op]` is how long an op waited for its last partner. `trace` is usable (see
-/// usable_step). `shares` gets one entry per op.
+/// usable_step); `is_folded`: all streams ran as one. `shares` gets one entry per op.
 [[nodiscard]] RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
-                             std::span<const units::Nanoseconds> waits, program::Folding folding,
+                             std::span<const units::Nanoseconds> waits, bool is_folded,
                              std::vector<OpShare>& shares);
 
-/// Numbers the layers of the model that have ops. The number, called slot, is their index in
-/// PlaceSums.
+/// Numbers the layers of the model that have ops. The number (slot) is their index in PlaceSums.
 class Layers {
  public:
   explicit Layers(const program::OutlineSet& set);

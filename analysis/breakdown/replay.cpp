@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -21,9 +20,7 @@
 namespace isoscale::analysis::breakdown {
 namespace {
 
-using mesh::Axis;
 using program::Outline;
-using program::OutlineOp;
 using units::Nanoseconds;
 
 using Table = std::vector<Nanoseconds>;
@@ -93,69 +90,59 @@ simulate::Costs costs_of(const program::OutlineSet& set, const TraceOfRank& trac
   return costs;
 }
 
-/// True if the compute and copy ops of every rank are on one stream, so that their times add up.
-bool busy_on_one_stream(const program::OutlineSet& set) {
-  return std::ranges::all_of(set.outlines, [](const Outline& outline) {
-    std::optional<program::StreamId> stream;
-    return std::ranges::all_of(outline.ops, [&stream](const program::OutlineOp& op) {
-      if (program::communicates(op.kind)) return true;
-      if (!stream) stream = op.stream;
-      return *stream == op.stream;
-    });
-  });
-}
-
-Nanoseconds busy_time(const Outline& outline, const timeline::StepTrace& step) {
-  std::vector<timeline::Interval> busy;
-  for (const timeline::Span& span : step.spans) {
-    if (program::communicates(outline.ops[span.op].kind)) continue;
-    busy.push_back({.begin = span.start, .end = span.end});
-  }
-  return timeline::total(timeline::normalise(std::move(busy)));
-}
-
-/// Records, from play number `first` on, when the plays of each rank began and ended and how long
-/// its exchanges between stages took, which is waiting only.
+/// Records, from play number `first` on, when the plays of each rank began and ended, how long it
+/// computed and copied, and how long its exchanges between stages took, which is waiting only.
 class Policy {
  public:
-  Policy(const program::OutlineSet& set, const simulate::Costs& costs, int first)
-      : set_(set), costs_(costs), first_(first), ranks_(set.outline_of_rank.size()) {}
+  Policy(const simulate::CoarseSet& set, int first)
+      : set_(set), first_(first), ranks_(set.table_of_rank.size()), busy_(ranks_.size()) {}
 
   struct Rank {
     int play = 0;
     std::int64_t begin = 0, end = 0, late = 0;
+    Nanoseconds busy;
   };
 
-  [[nodiscard]] std::int64_t cost(int rank, std::uint32_t op) const {
-    return costs_.tables[costs_.table_of_rank[static_cast<std::size_t>(rank)]][op].value();
+  [[nodiscard]] static std::int64_t cost(int /*rank*/, std::uint32_t /*op*/) { return 0; }
+  [[nodiscard]] std::int64_t work(int rank, std::uint32_t op) const {
+    const simulate::CoarseTime& time = set_.times[set_.table_of_rank[at(rank)]][op];
+    return static_cast<std::int64_t>(time.compute + time.fixed);
   }
+  [[nodiscard]] static bool may_skip(int /*rank*/, int /*other*/) { return false; }
   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end) {
-    Rank& state = ranks_[static_cast<std::size_t>(rank)];
+    Rank& state = ranks_[at(rank)];
     if (state.play < first_) return;
-    if (program::between_stages(set_.of(rank).ops[op])) state.late += end - start;
+    if (program::between_stages(set_.programs.of(rank).ops[op])) state.late += end - start;
+    busy_[at(rank)].push_back(
+        {.begin = Nanoseconds{start - work(rank, op)}, .end = Nanoseconds{start}});
   }
   void step(int rank, int play, std::int64_t begin, std::int64_t end) {
-    Rank& state = ranks_[static_cast<std::size_t>(rank)];
+    Rank& state = ranks_[at(rank)];
     if (play == first_) state.begin = begin;
     state.end = end;
     state.play = play + 1;
+    state.busy += timeline::total(timeline::normalise(std::exchange(busy_[at(rank)], {})));
   }
   [[nodiscard]] const std::vector<Rank>& ranks() const { return ranks_; }
 
  private:
-  const program::OutlineSet& set_;
-  const simulate::Costs& costs_;
+  static std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
+
+  const simulate::CoarseSet& set_;
   int first_;
   std::vector<Rank> ranks_;
+  std::vector<std::vector<timeline::Interval>> busy_;  ///< [rank], in the present play
 };
 
 /// Returns the times over the counted plays. If the last settling play was equally long on all
 /// ranks, all later plays would repeat it, so its times are multiplied instead.
-std::vector<Policy::Rank> counted_times(const program::OutlineSet& set,
-                                        const simulate::Costs& costs, program::Folding folding) {
-  Policy settling{set, costs, settling_plays - 1};
-  program::Matcher<Policy>{set, folding, settling_plays, settling}.run();
-  std::vector<Policy::Rank> ranks = settling.ranks();
+std::vector<Policy::Rank> counted_times(const simulate::CoarseSet& set) {
+  const auto play = [&set](int plays, int first, const std::vector<Nanoseconds>& begin) {
+    Policy policy{set, first};
+    program::Matcher<Policy>{set.programs, program::Folding::as_streamed, plays, policy}.run(begin);
+    return policy.ranks();
+  };
+  std::vector<Policy::Rank> ranks = play(settling_plays, settling_plays - 1, {});
   const auto length = [](const Policy::Rank& at) { return at.end - at.begin; };
   const bool is_periodic = std::ranges::all_of(
       ranks, [&](const Policy::Rank& at) { return length(at) == length(ranks.front()); });
@@ -163,61 +150,41 @@ std::vector<Policy::Rank> counted_times(const program::OutlineSet& set,
     for (Policy::Rank& at : ranks) {
       at.end = at.begin + counted_plays * length(at);
       at.late *= counted_plays;
+      at.busy = counted_plays * at.busy;
     }
     return ranks;
   }
   std::vector<Nanoseconds> begin;
   for (const Policy::Rank& at : ranks) begin.emplace_back(at.end);
-  Policy counted{set, costs, 0};
-  program::Matcher<Policy>{set, folding, counted_plays, counted}.run(begin);
-  return counted.ranks();
+  return play(counted_plays, 0, begin);
 }
 
-/// Returns for each rank the time in which compute or copies run, summed over the counted plays.
-std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simulate::Costs& costs,
-                                    program::Folding folding) {
-  std::vector<Nanoseconds> busy(set.outline_of_rank.size());
-  if (folding == program::Folding::folded || busy_on_one_stream(set)) {
-    for (std::size_t rank = 0; rank < busy.size(); ++rank) {
-      for (const Nanoseconds time : costs.tables[costs.table_of_rank[rank]]) busy[rank] += time;
-      busy[rank] = counted_plays * busy[rank];
-    }
-    return busy;
+/// Replays one of each set of alike ranks.
+Replay play(const results::PointData& point, const simulate::Coarsener& programs,
+            simulate::Costs costs) {
+  const program::OutlineSet& whole = point.outline;
+  const simulate::ReducedMesh like = like_ranks(whole, costs);
+  std::vector<std::uint32_t> outline_of_rank;
+  const std::vector<std::uint32_t> table_of_rank = std::exchange(costs.table_of_rank, {});
+  for (const int rank : like.rank) {
+    outline_of_rank.push_back(whole.outline_of_rank[static_cast<std::size_t>(rank)]);
+    costs.table_of_rank.push_back(table_of_rank[static_cast<std::size_t>(rank)]);
   }
-  const auto plays = simulate::simulate(set, costs, {.plays = settling_plays + counted_plays});
-  for (std::size_t rank = 0; rank < busy.size(); ++rank) {
-    for (int play = settling_plays; play < settling_plays + counted_plays; ++play) {
-      busy[rank] += busy_time(set.of(static_cast<int>(rank)),
-                              plays[static_cast<std::size_t>(play)].ranks[rank]);
-    }
-  }
-  return busy;
-}
-
-/// Returns the times over the counted plays of the condensed programs. If these deadlock, it plays
-/// the whole programs, whose op numbers the error message then has.
-std::vector<Policy::Rank> condensed_times(const results::PointData& point, const LikeRanks& like,
-                                          const simulate::Costs& all_costs) {
-  const program::Folding folding = folding_of(point);
+  std::vector<Policy::Rank> ranks;
   try {
-    return counted_times(like.set, like.costs, folding);
+    ranks = counted_times(programs.set(like.mesh, std::move(outline_of_rank), costs));
   } catch (const base::Error&) {
-    const LikeRanks whole = like_ranks(point.outline, all_costs);
-    return counted_times(whole.set, whole.costs, folding);
+    // This fails, too, and its message has the numbers of ops and ranks of the whole programs.
+    costs.table_of_rank = table_of_rank;
+    (void)simulate::simulate(point.folded ? simulate::folded(whole) : whole, costs);
+    throw;
   }
-}
-
-Replay play(const results::PointData& point, const Condensed& condensed,
-            const simulate::Costs& all_costs) {
-  const LikeRanks like = like_ranks(condensed.set(), condensed.costs(all_costs));
-  const std::vector<Policy::Rank> ranks = condensed_times(point, like, all_costs);
-  const std::vector<Nanoseconds> busy = busy_times(like.set, like.costs, folding_of(point));
   Replay replay;
-  for (const std::uint32_t rank : like.rank) {
+  for (const std::uint32_t rank : like.place) {
     const Policy::Rank& times = ranks[rank];
-    const Nanoseconds whole{times.end - times.begin};
-    replay.idle.push_back(std::min(Nanoseconds{times.late}, whole - busy[rank]) / counted_plays);
-    replay.step = std::max(replay.step, whole / counted_plays);
+    const Nanoseconds length{times.end - times.begin};
+    replay.idle.push_back(std::min(Nanoseconds{times.late}, length - times.busy) / counted_plays);
+    replay.step = std::max(replay.step, length / counted_plays);
   }
   return replay;
 }
@@ -245,100 +212,30 @@ double gemm_cost(const Outline& outline, const Table& table) {
 
 }  // namespace
 
-Condensed::Condensed(const program::OutlineSet& whole, program::Folding folding)
-    : set_{.mesh = whole.mesh, .outlines = {}, .outline_of_rank = whole.outline_of_rank} {
-  for (const program::Outline& outline : whole.outlines) add(outline, folding);
+simulate::Coarsener coarse_programs(const results::PointData& point) {
+  return {point.outline.mesh,
+          point.folded ? simulate::folded(point.outline).outlines : point.outline.outlines};
 }
 
-void Condensed::add(const program::Outline& whole, program::Folding folding) {
-  const bool folded = folding == program::Folding::folded;
-  const std::vector<bool> awaited = simulate::awaited_ops(whole);
-  program::Outline& outline = set_.outlines.emplace_back(program::Outline{
-      .streams = whole.streams, .ops = {}, .waits = {}, .transfers = whole.transfers});
-  std::vector<std::uint32_t>& place = place_.emplace_back();
-  place.reserve(whole.ops.size());
-  struct Lane {
-    std::uint32_t last = 0;  ///< the latest condensed op of the lane
-    bool open = false;       ///< true if the next op of the lane may be merged into `last`
-    /// counts[i] is the number of condensed ops that contain the first i + 1 ops of the lane.
-    std::vector<std::uint32_t> counts;
-  };
-  // A program that was folded into one stream has a single lane. Its waits, which count the ops of
-  // other streams, are not copied.
-  std::array<Lane, program::max_streams> lanes;
-  for (std::uint32_t op = 0; op < whole.ops.size(); ++op) {
-    const OutlineOp& at = whole.ops[op];
-    Lane& lane = lanes[folded ? 0 : at.stream];
-    const bool communicates = program::communicates(at.kind);
-    if (!lane.open || communicates || (!folded && at.wait_count > 0)) {
-      OutlineOp& added = outline.ops.emplace_back(at);
-      added.wait_begin = static_cast<std::uint32_t>(outline.waits.size());
-      added.wait_count = 0;
-      if (!folded) {
-        for (const program::Wait& wait : whole.waits_of(at)) {
-          const std::vector<std::uint32_t>& counts = lanes[wait.stream].counts;
-          // A wait for an op that does not exist is kept, so that the condensed program also
-          // deadlocks.
-          const bool is_there = wait.count > 0 && wait.count <= counts.size();
-          outline.waits.push_back(
-              {.stream = wait.stream, .count = is_there ? counts[wait.count - 1] : wait.count});
-          ++added.wait_count;
-        }
-      }
-      lane.last = static_cast<std::uint32_t>(outline.ops.size() - 1);
-      lane.counts.push_back(lane.counts.empty() ? 1 : lane.counts.back() + 1);
-    } else {
-      lane.counts.push_back(lane.counts.back());
-    }
-    lane.open = !communicates && (folded || !awaited[op]);
-    place.push_back(lane.last);
-  }
-}
-
-simulate::Costs Condensed::costs(const simulate::Costs& whole) const {
-  simulate::Costs condensed{.tables = {}, .table_of_rank = whole.table_of_rank};
-  condensed.tables.resize(whole.tables.size());
-  for (std::size_t rank = 0; rank < whole.table_of_rank.size(); ++rank) {
-    const std::uint32_t number = whole.table_of_rank[rank];
-    auto& table = condensed.tables[number];
-    if (!table.empty()) continue;
-    const std::uint32_t outline = set_.outline_of_rank[rank];
-    table.resize(set_.outlines[outline].ops.size());
-    const std::vector<std::uint32_t>& place = place_[outline];
-    for (std::size_t op = 0; op < place.size(); ++op) {
-      table[place[op]] += whole.tables[number][op];
-    }
-  }
-  return condensed;
-}
-
-LikeRanks like_ranks(const program::OutlineSet& set, simulate::Costs costs) {
+simulate::ReducedMesh like_ranks(const program::OutlineSet& set, const simulate::Costs& costs) {
   std::vector<std::uint64_t> kind;
   for (std::size_t rank = 0; rank < set.outline_of_rank.size(); ++rank) {
     kind.push_back(std::uint64_t{set.outline_of_rank[rank]} << 32U | costs.table_of_rank[rank]);
   }
   const mesh::AxisSet messages = simulate::axes_of_messages(set);
-  simulate::ReducedMesh mesh =
-      simulate::reduced(set.mesh, kind, [&](Axis axis, int) { return !messages.contains(axis); });
-  LikeRanks like{.set = {.mesh = mesh.mesh, .outlines = set.outlines, .outline_of_rank = {}},
-                 .costs = {.tables = std::move(costs.tables), .table_of_rank = {}},
-                 .rank = std::move(mesh.place)};
-  for (const int rank : mesh.rank) {
-    like.set.outline_of_rank.push_back(set.outline_of_rank[static_cast<std::size_t>(rank)]);
-    like.costs.table_of_rank.push_back(costs.table_of_rank[static_cast<std::size_t>(rank)]);
-  }
-  return like;
+  return simulate::reduced(set.mesh, kind,
+                           [&](mesh::Axis axis, int) { return !messages.contains(axis); });
 }
 
-Replay replay_on_free_network(const results::PointData& point, const Condensed& condensed,
+Replay replay_on_free_network(const results::PointData& point, const simulate::Coarsener& programs,
                               const TraceOfRank& traces) {
   std::set<int> assumed;
-  Replay replay = play(point, condensed, costs_of(point.outline, traces, assumed));
+  Replay replay = play(point, programs, costs_of(point.outline, traces, assumed));
   replay.assumed = std::move(assumed);
   return replay;
 }
 
-Replay replay_of_schedule(const results::PointData& point, const Condensed& condensed,
+Replay replay_of_schedule(const results::PointData& point, const simulate::Coarsener& programs,
                           const std::vector<TracedStep>& steps) {
   const program::OutlineSet& set = point.outline;
   std::vector<Table> tables(set.outline_of_rank.size());
@@ -369,7 +266,7 @@ Replay replay_of_schedule(const results::PointData& point, const Condensed& cond
     }
     costs.table_of_rank.push_back(*table_of_outline[outline]);
   }
-  return play(point, condensed, costs);
+  return play(point, programs, std::move(costs));
 }
 
 }  // namespace isoscale::analysis::breakdown

@@ -5,19 +5,16 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <compare>
-#include <span>
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "base/text.hpp"
+#include "program/match_table.hpp"
 #include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis::breakdown {
 namespace {
 
-using program::OpKind;
-using program::Outline;
-using program::OutlineOp;
 using program::OutlineSet;
 using units::Nanoseconds;
 
@@ -31,58 +28,6 @@ bool time_is_sound(units::Nanoseconds time) {
 /// The longest step that is accepted, ten days, so that the sum of many steps does not overflow.
 constexpr units::Nanoseconds longest_step{std::int64_t{864'000} * 1'000'000'000};
 
-constexpr bool is_of_group(OpKind kind) {
-  return program::communicates(kind) && kind != OpKind::exchange;
-}
-
-/// The axes and the stream of a communicator. The collectives with the same are numbered in program
-/// order on each rank, and those with the same number match.
-struct CollectiveClass {
-  mesh::AxisSet axes;
-  program::StreamId stream = 0;
-  auto operator<=>(const CollectiveClass&) const = default;
-};
-/// The axis, offset and direction of messages. The messages with the same are numbered in program
-/// order on each rank, and sends match receives by this number.
-struct MessageClass {
-  mesh::Axis axis = mesh::Axis::pp;
-  std::int64_t offset = 0;
-  program::Direction direction = program::Direction::send;
-  auto operator<=>(const MessageClass&) const = default;
-
-  [[nodiscard]] MessageClass partner() const {
-    return {.axis = axis,
-            .offset = -offset,
-            .direction = direction == program::Direction::send ? program::Direction::receive
-                                                               : program::Direction::send};
-  }
-};
-
-/// The numbers of one outline's ops, by collective class and by message class, in program order: an
-/// op's position in a list is its number within the class.
-struct Sequences {
-  std::map<CollectiveClass, std::vector<std::uint32_t>> collectives;
-  std::map<MessageClass, std::vector<std::uint32_t>> messages;
-};
-
-Sequences sequences_of(const Outline& outline) {
-  Sequences result;
-  for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
-    const OutlineOp& at = outline.ops[op];
-    if (is_of_group(at.kind)) {
-      result.collectives[{.axes = at.axes, .stream = at.stream}].push_back(op);
-    }
-    if (at.kind != OpKind::exchange) continue;
-    for (const program::OutlineTransfer& transfer : outline.transfers_of(at)) {
-      result
-          .messages[{
-              .axis = transfer.axis, .offset = transfer.offset, .direction = transfer.direction}]
-          .push_back(op);
-    }
-  }
-  return result;
-}
-
 struct Arrivals {
   /// Indexed by [rank][op]: the latest start among an op and the matching ops of its traced
   /// partners. Empty for ranks without a trace.
@@ -94,150 +39,144 @@ struct Arrivals {
   std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
 };
 
-/// Matches the n-th collective of each class and group among its members, and the n-th message of
-/// each class between its two ranks, in time linear in the number of spans. All traces are usable.
+/// Matches the n-th collective on each communicator among its members, and the n-th send with the
+/// n-th receive of each mailbox (see MatchTable), in time linear in the number of spans. All traces
+/// are usable.
 class Matcher {
  public:
-  Matcher(const OutlineSet& set, const TraceOfRank& traces) : set_(set), traces_(traces) {
-    sequences_.reserve(set.outlines.size());
-    for (const Outline& outline : set.outlines) sequences_.push_back(sequences_of(outline));
+  Matcher(const OutlineSet& set, const TraceOfRank& traces)
+      : set_(set),
+        traces_(traces),
+        table_(set, program::Folding::as_streamed),
+        groups_(table_.group_count()),
+        mailboxes_(table_.mailbox_count()) {
     arrivals_.last.resize(traces.size());
     arrivals_.instance.resize(traces.size());
-    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
-      if (traces[rank] == nullptr) continue;
-      arrivals_.last[rank].reserve(traces[rank]->spans.size());
-      arrivals_.instance[rank].assign(traces[rank]->spans.size(), no_instance);
-      for (const auto& span : traces[rank]->spans) arrivals_.last[rank].push_back(span.start);
+    for (const timeline::StepTrace* const trace : traces) {
+      if (trace != nullptr) add(*trace);
     }
   }
 
   Arrivals run() {
-    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
-      if (trace(rank) == nullptr) continue;
-      for (const auto& [key, ops] : of(rank).collectives) gather(rank, key, ops);
+    for (std::size_t rank = 0; rank < traces_.size(); ++rank) {
+      for (std::size_t op = 0; op < arrivals_.last[rank].size(); ++op) {
+        const std::uint32_t instance = arrivals_.instance[rank][op];
+        if (instance != no_instance) arrivals_.last[rank][op] = latest_[instance];
+      }
     }
-    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
-      if (trace(rank) == nullptr) continue;
-      for (const auto& [key, ops] : of(rank).collectives) spread(rank, key, ops);
-      for (const auto& [key, ops] : of(rank).messages) match(rank, key, ops);
+    for (const Mailbox& box : mailboxes_) {
+      for (std::size_t i = 0; i < box.pairs(); ++i) pair_up(box.sends[i], box.receives[i]);
+      if (box.sends.size() == box.receives.size()) continue;
+      const auto& more = box.sends.size() > box.receives.size() ? box.sends : box.receives;
+      if (traces_[at(more.front().peer)] != nullptr) arrivals_.unmatched.insert(more.front().rank);
     }
     return std::move(arrivals_);
   }
 
   [[nodiscard]] std::vector<Message> pairs() const {
     std::vector<Message> result;
-    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
-      if (trace(rank) == nullptr) continue;
-      for (const auto& [key, sends] : of(rank).messages) {
-        const int peer = peer_of(rank, key);
-        if (key.direction != program::Direction::send || trace(peer) == nullptr) continue;
-        const std::span<const std::uint32_t> receives = partners_of(peer, key);
-        for (std::size_t number = 0; number < std::min(sends.size(), receives.size()); ++number) {
-          result.push_back({.sender = rank,
-                            .receiver = peer,
-                            .send = sends[number],
-                            .receive = receives[number]});
-        }
+    for (const Mailbox& box : mailboxes_) {
+      for (std::size_t i = 0; i < box.pairs(); ++i) {
+        const End &from = box.sends[i], &to = box.receives[i];
+        result.push_back(
+            {.sender = from.rank, .receiver = to.rank, .send = from.op, .receive = to.op});
       }
     }
     return result;
   }
 
  private:
-  using GroupKey = std::pair<CollectiveClass, int>;  // class, and mesh::group_colour()
-
-  [[nodiscard]] const timeline::StepTrace* trace(int rank) const {
-    return traces_[static_cast<std::size_t>(rank)];
-  }
-  [[nodiscard]] const Sequences& of(int rank) const {
-    return sequences_[set_.outline_of_rank[static_cast<std::size_t>(rank)]];
-  }
-  [[nodiscard]] GroupKey group(int rank, const CollectiveClass& key) const {
-    return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
-  }
-
-  /// For the collectives of one group, by their number within their class: when the last traced
-  /// member arrived, and the instance number (see TracedStep::instance).
+  /// The instances of one communicator's collectives. `rank` has arrived at the first `arrived`.
   struct Group {
-    std::vector<Nanoseconds> latest;
-    std::vector<std::uint32_t> instance;
+    std::vector<std::uint32_t> instances;
+    int rank = -1;
+    std::size_t arrived = 0;
+  };
+  /// The exchange op of a rank that sends to or receives from `peer`.
+  struct End {
+    int rank = 0, peer = 0;
+    std::uint32_t op = 0;
+  };
+  struct Mailbox {
+    std::vector<End> sends, receives;
+    [[nodiscard]] std::size_t pairs() const { return std::min(sends.size(), receives.size()); }
   };
 
-  /// Updates the table of the rank's group with the times at which `rank` began its ops.
-  void gather(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
-    auto& [latest, instance] = groups_[group(rank, key)];
-    for (std::size_t number = 0; number < ops.size(); ++number) {
-      const Nanoseconds start = trace(rank)->spans[ops[number]].start;
-      if (number == latest.size()) {
-        latest.push_back(start);
-        instance.push_back(arrivals_.instances++);
-      } else {
-        latest[number] = std::max(latest[number], start);
+  static std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
+
+  void add(const timeline::StepTrace& trace) {
+    const std::size_t rank = at(trace.rank);
+    arrivals_.instance[rank].assign(trace.spans.size(), no_instance);
+    arrivals_.last[rank].reserve(trace.spans.size());
+    for (const timeline::Span& span : trace.spans) {
+      arrivals_.last[rank].push_back(span.start);
+      const program::Rendezvous rendezvous = table_.rendezvous(trace.rank, span.op);
+      if (rendezvous == program::Rendezvous::group) add_collective(trace.rank, span);
+      if (rendezvous == program::Rendezvous::peers) add_messages(trace.rank, span.op);
+    }
+  }
+
+  void add_collective(int rank, const timeline::Span& span) {
+    Group& group = groups_[table_.group(rank, span.op)];
+    if (group.rank != rank) {
+      group.rank = rank;
+      group.arrived = 0;
+      for (const int member :
+           mesh::group_members(set_.mesh, rank, set_.of(rank).ops[span.op].axes)) {
+        if (traces_[at(member)] == nullptr) arrivals_.unseen.insert(member);
       }
     }
-    for (const int member : mesh::group_members(set_.mesh, rank, key.axes)) {
-      if (trace(member) == nullptr) arrivals_.unseen.insert(member);
+    if (group.arrived == group.instances.size()) {
+      group.instances.push_back(arrivals_.instances++);
+      latest_.push_back(span.start);
+    }
+    const std::uint32_t instance = group.instances[group.arrived++];
+    latest_[instance] = std::max(latest_[instance], span.start);
+    arrivals_.instance[at(rank)][span.op] = instance;
+  }
+
+  void add_messages(int rank, std::uint32_t op) {
+    for (const program::OutlineTransfer& transfer : table_.transfers(rank, op)) {
+      const int peer = mesh::neighbour(set_.mesh, rank, transfer.axis, transfer.offset);
+      if (traces_[at(peer)] == nullptr) {
+        arrivals_.unseen.insert(peer);
+        arrivals_.sees_messages = false;
+      }
+      Mailbox& box = mailboxes_[table_.mailbox(rank, transfer)];
+      const bool sends = transfer.direction == program::Direction::send;
+      (sends ? box.sends : box.receives).push_back({.rank = rank, .peer = peer, .op = op});
     }
   }
 
-  void spread(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
-    const auto& [latest, instance] = groups_[group(rank, key)];
-    auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
-    auto& instances = arrivals_.instance[static_cast<std::size_t>(rank)];
-    for (std::size_t number = 0; number < ops.size(); ++number) {
-      last[ops[number]] = latest[number];
-      instances[ops[number]] = instance[number];
-    }
-  }
-
-  void match(int rank, const MessageClass& key, const std::vector<std::uint32_t>& ops) {
-    const int peer = peer_of(rank, key);
-    if (trace(peer) == nullptr) {
-      arrivals_.unseen.insert(peer);
-      arrivals_.sees_messages = false;
-      return;
-    }
-    const std::span<const std::uint32_t> partners = partners_of(peer, key);
-    if (partners.size() < ops.size()) arrivals_.unmatched.insert(rank);
-    auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
-    for (std::size_t number = 0; number < std::min(ops.size(), partners.size()); ++number) {
-      Nanoseconds& latest = last[ops[number]];
-      latest = std::max(latest, trace(peer)->spans[partners[number]].start);
-      pair_up(rank, ops[number], peer, partners[number]);
-    }
-  }
-
-  /// Gives two matching exchanges the same instance number if each has only the other as partner.
-  void pair_up(int rank, std::uint32_t op, int peer, std::uint32_t their_op) {
-    if (rank >= peer || partner_count(rank, op) != 1 || partner_count(peer, their_op) != 1) return;
-    auto& mine = arrivals_.instance[static_cast<std::size_t>(rank)][op];
-    if (mine == no_instance) mine = arrivals_.instances++;
-    arrivals_.instance[static_cast<std::size_t>(peer)][their_op] = mine;
-  }
-  [[nodiscard]] std::size_t partner_count(int rank, std::uint32_t op) const {
-    const Outline& outline = set_.of(rank);
-    const auto transfers = outline.transfers_of(outline.ops[op]);
-    const auto same_peer = [&](const program::OutlineTransfer& transfer) {
-      return transfer.axis == transfers.front().axis && transfer.offset == transfers.front().offset;
+  /// Lets each of two matching exchanges wait for the other. They get the same instance number if
+  /// each has only the other as partner.
+  void pair_up(const End& send, const End& receive) {
+    const auto hear = [this](const End& end, const End& other) {
+      Nanoseconds& last = arrivals_.last[at(end.rank)][end.op];
+      last = std::max(last, traces_[at(other.rank)]->spans[other.op].start);
     };
-    return std::ranges::all_of(transfers, same_peer) ? 1 : transfers.size();
+    hear(send, receive);
+    hear(receive, send);
+    if (send.rank == receive.rank || !has_one_partner(send) || !has_one_partner(receive)) return;
+    auto& mine = arrivals_.instance[at(send.rank)][send.op];
+    auto& theirs = arrivals_.instance[at(receive.rank)][receive.op];
+    if (mine == no_instance) mine = theirs;
+    if (mine == no_instance) mine = arrivals_.instances++;
+    theirs = mine;
   }
-
-  [[nodiscard]] int peer_of(int rank, const MessageClass& key) const {
-    return mesh::neighbour(set_.mesh, rank, key.axis, static_cast<std::int32_t>(key.offset));
-  }
-  /// Returns the ops of `peer` at the other end of messages of the class `key`, in order.
-  [[nodiscard]] std::span<const std::uint32_t> partners_of(int peer,
-                                                           const MessageClass& key) const {
-    const auto found = of(peer).messages.find(key.partner());
-    if (found == of(peer).messages.end()) return {};
-    return found->second;
+  [[nodiscard]] bool has_one_partner(const End& end) const {
+    const auto transfers = table_.transfers(end.rank, end.op);
+    return std::ranges::all_of(transfers, [&](const program::OutlineTransfer& transfer) {
+      return transfer.axis == transfers.front().axis && transfer.offset == transfers.front().offset;
+    });
   }
 
   const OutlineSet& set_;
   const TraceOfRank& traces_;
-  std::vector<Sequences> sequences_;  ///< of each outline
-  std::map<GroupKey, Group> groups_;
+  program::MatchTable table_;
+  std::vector<Group> groups_;
+  std::vector<Mailbox> mailboxes_;
+  std::vector<Nanoseconds> latest_;  ///< the last arrival at each instance of a collective
   Arrivals arrivals_;
 };
 
@@ -368,24 +307,8 @@ std::string rank_list(const results::PointData& point, const std::set<int>& rank
   constexpr std::size_t most_ranges = 4;
   std::vector<int> shown = world_ranks(point, ranks);
   std::ranges::sort(shown);
-  std::vector<std::pair<int, int>> ranges;
-  for (const int rank : shown) {
-    if (!ranges.empty() && ranges.back().second + 1 == rank) {
-      ranges.back().second = rank;
-    } else {
-      ranges.emplace_back(rank, rank);
-    }
-  }
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  std::size_t left = ranks.size();
-  for (std::size_t i = 0; i < std::min(ranges.size(), most_ranges); ++i) {
-    const auto [first, last] = ranges[i];
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", first);
-    if (last > first) text += fmt::format("{}{}", last == first + 1 ? ", " : "-", last);
-    left -= static_cast<std::size_t>(last - first) + 1;
-  }
-  if (left > 0) text += fmt::format(" and {} more", left);
-  return text;
+  return fmt::format("{} {}", base::plural(shown.size(), "rank"),
+                     base::ranges_text(shown, most_ranges));
 }
 
 std::vector<Message> messages(const OutlineSet& set, const TraceOfRank& traces) {

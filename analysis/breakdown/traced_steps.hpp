@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "program/match_table.hpp"
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "timeline/timeline.hpp"
@@ -30,11 +29,6 @@ namespace isoscale::analysis::breakdown {
 /// otherwise.
 [[nodiscard]] std::string missing_traces(const results::PointData& point);
 
-/// Returns `folded` if the ops of all streams ran on a single stream, `as_streamed` otherwise.
-[[nodiscard]] inline program::Folding folding_of(const results::PointData& point) {
-  return point.folded ? program::Folding::folded : program::Folding::as_streamed;
-}
-
 /// True if the times of `rank` can be compared with those of other ranks.
 [[nodiscard]] bool aligned(const results::PointData& point, int rank);
 
@@ -50,8 +44,8 @@ namespace isoscale::analysis::breakdown {
 /// have one value of each kind for each of the `ranks` ranks.
 [[nodiscard]] std::vector<double> busy_seconds(const results::OpSums& step, std::size_t ranks);
 
-/// Returns "rank 3", "ranks 0-3, 8" or "ranks 0-3, 8, 10, 12 and 5 more", with at most four ranges,
-/// for ranks of the point. The text has their numbers in MPI_COMM_WORLD.
+/// Returns "rank 3", "ranks 0-3, 8" or "ranks 0-3, 8-9, 11, 14 and 5 more", with at most four
+/// ranges, for ranks of the point. The text has their numbers in MPI_COMM_WORLD.
 [[nodiscard]] std::string rank_list(const results::PointData& point, const std::set<int>& ranks);
 
 /// One step's traces by rank of the point; null where the rank has no trace. Not owned.
@@ -59,8 +53,7 @@ using TraceOfRank = std::vector<const timeline::StepTrace*>;
 
 inline constexpr std::uint32_t no_instance = UINT32_MAX;
 
-/// A message: the ranks of the point that send and receive it, and the numbers of their exchange
-/// ops.
+/// A message: the ranks of the point that send and receive it, and their exchange ops.
 struct Message {
   int sender = 0, receiver = 0;
   std::uint32_t send = 0, receive = 0;
@@ -68,8 +61,8 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-/// Returns all messages with a matching send and receive on two traced ranks, ordered by sender,
-/// then by axis, offset and direction, then by program order.
+/// Returns all messages with a matching send and receive on two traced ranks. Those between two
+/// ranks along one axis and offset stand together, in program order.
 [[nodiscard]] std::vector<Message> messages(const program::OutlineSet& set,
                                             const TraceOfRank& traces);
 

@@ -58,8 +58,7 @@ void set_side_by_side(Comparison& comparison, const CompareOptions& options);
 // among causes, and combine all points into one overall result for each side and into verdicts by
 // the gate (a limit on the loss of throughput).
 
-/// A point of a curve, the launches that measured it, and its baseline. The struct owns none of
-/// them.
+/// A point of a curve, the launches that measured it, and its baseline. It owns none of them.
 struct PointLaunches {
   const PointReport* point = nullptr;  ///< the point's results over all launches
   std::span<const merge::LaunchPoint> launches;

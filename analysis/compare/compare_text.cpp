@@ -311,8 +311,7 @@ std::vector<std::string> comparison_key(const Comparison& of) {
   return key;
 }
 
-/// Returns `document`, the opening, followed by all parts of the comparison except the gate's
-/// table.
+/// Returns `document`, the opening, then all parts of the comparison except the gate's table.
 render::Document comparison_document(const Comparison& of, render::Document document) {
   render::append(document, sides_table(of));
   render::append(document, machines_table(of));

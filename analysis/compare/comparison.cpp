@@ -282,8 +282,7 @@ void add_altered_files(Comparison& comparison) {
   }
 }
 
-/// Warns of partial runs: a run that was killed or ran out of time may lack its last and largest
-/// points.
+/// Warns of partial runs: a run that was killed or ran out of time may lack its largest points.
 void add_partial_runs(Comparison& comparison) {
   for (const Side& side : comparison.sides) {
     const auto partial =

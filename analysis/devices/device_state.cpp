@@ -103,8 +103,7 @@ std::optional<double> power_of_samples(const DeviceSeries& series) {
   return joules / period;
 }
 
-/// Returns the power (W) of each rank's GPU, by rank, without the ranks whose GPU has no known
-/// power.
+/// Returns the power (W) of each rank's GPU, without the ranks whose GPU has no known power.
 std::map<int, double> gpu_powers(const AllSeries& usable) {
   std::map<int, double> powers;
   const auto add = [&](std::string_view quantity, auto power_from) {

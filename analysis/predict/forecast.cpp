@@ -37,8 +37,7 @@ bool has_request(const Planned& at) { return at.request.has_value(); }
                           fmt::join(distinct, "\n"));
 }
 
-/// Searches for the fastest mesh and options for a rank count, and stores the results of the search
-/// in `into`.
+/// Searches for the fastest mesh and options for a rank count, and stores the results in `into`.
 workloads::Request searched(const Question& question, int ranks, Prediction& into) {
   SearchResult found = search(question, ranks);
   into.searched = found.looked_at;

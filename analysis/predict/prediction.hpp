@@ -131,8 +131,7 @@ struct Subject {
   std::string source{};  ///< name of the file with the run or the data sheet
   std::string title{};   ///< title of the curve
   int node_ranks = 1;    ///< ranks on each node in the prediction
-  /// The measured points with the same work, in ascending order of ranks. Any of them may be the
-  /// baseline.
+  /// The measured points with the same work, in ascending order of ranks. Any may be the baseline.
   std::vector<MeasuredPoint> measured{};
   std::string network{};  ///< a sentence that says where a replaced network is from; "" = none
   std::vector<PartSource> parts{};

@@ -20,8 +20,7 @@
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Builds the question that a prediction answers: the work of a step, the machine and the rank
-/// counts.
+/// Builds the question that a prediction answers: the step's work, machine and rank counts.
 namespace isoscale::analysis::predict {
 
 /// True if the workload has an option with this key.

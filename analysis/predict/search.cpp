@@ -199,8 +199,7 @@ class Search {
   }
 
   /// Returns false if the search ends before entry `i`, judged by the results of the first `ended`
-  /// entries. Marks an entry as needless if the search continues but this entry cannot be the
-  /// fastest.
+  /// entries. Marks an entry as needless if the search continues but it cannot be the fastest.
   [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
     if (!question_.workload->is_training()) return true;
     const std::span<const Entry> known{entries.data(), ended};

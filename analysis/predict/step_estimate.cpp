@@ -79,8 +79,7 @@ void require_steps(const EstimateSetting& setting, const Request& request) {
                                           setting.layout.node_of_rank.size(), request.mesh.size()));
 }
 
-/// Sums `bytes_of(space)` over all memory spaces, over those of the device, and over those of the
-/// host.
+/// Sums `bytes_of(space)` over all memory spaces, those of the device, and those of the host.
 template <class BytesOf>
 StepMemory memory_sum(const BytesOf& bytes_of) {
   StepMemory sum;

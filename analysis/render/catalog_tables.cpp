@@ -167,8 +167,7 @@ std::vector<DocumentTable> experiment_tables(const catalog::Index& index,
   return tables;
 }
 
-/// Returns a table with one row for each run that has micro-benchmarks; without rows if no run has
-/// any.
+/// Returns a table with one row for each run that has micro-benchmarks; empty if no run has any.
 DocumentTable bench_table(const catalog::Index& index, const catalog::IndexMachine& machine,
                           Numbered numbered) {
   std::vector<IndexExperiment> all;

@@ -21,8 +21,7 @@ struct Category {
 };
 [[nodiscard]] const std::array<Category, 7>& categories();
 
-/// True if the time of this part of the breakdown is completely known; false if only a lower bound
-/// is known.
+/// True if the time of this part of the breakdown is known; false if only a lower bound is known.
 [[nodiscard]] bool is_known(const breakdown::BreakdownResult& breakdown,
                             double breakdown::Breakdown::*part);
 

@@ -101,8 +101,7 @@ Value communicators(const PointReport& point) {
   return list_json(point.data->communicators, [](auto& made) { return record_json(made); });
 }
 
-/// Returns the results of --soak (a step is replayed, and its bits compared); null if no step was
-/// replayed.
+/// Returns the results of --soak (bits of a replayed step); null if no step was replayed.
 Value soak_of(const PointReport& point) {
   const results::Soak& soak = point.data->soak;
   if (soak.replays == 0) return {};

@@ -81,8 +81,7 @@ std::string no_interval(const PointReport& point) {
   return "no interval: the times of successive steps depend on each other, and there are too few";
 }
 
-/// Adds comparisons of the point's rates with the rates that single operations reached in the same
-/// run.
+/// Adds comparisons of the point's rates with those that single operations reached in the same run.
 void add_to_calibration(const PointReport& point, Sentences& remarks) {
   if (point.mfu) {
     remarks.add("MFU", point, percent(point.mfu) + " of the best multiplication of this run");

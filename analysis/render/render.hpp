@@ -31,8 +31,7 @@ namespace isoscale::analysis::render {
 /// output; all other lines begin with #.
 [[nodiscard]] std::string render_nccl_tests(const merge::Report& report);
 
-/// Returns the name that nccl-tests has for an element type; a type unknown to nccl-tests keeps its
-/// name.
+/// Returns the name that nccl-tests has for an element type; a type unknown to it keeps its name.
 [[nodiscard]] std::string nccl_type_name(const std::string& dtype);
 
 /// A report that consists of an index of runs only. `why` is a sentence that tells people what the

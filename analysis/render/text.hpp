@@ -92,8 +92,7 @@ struct TitledTable {
 /// columns; lines do not end in blanks.
 [[nodiscard]] std::string plain_table(const TitledTable& table);
 
-/// Returns escaped text with Markdown's special characters escaped, too, so that it is shown as it
-/// is.
+/// Returns escaped text with Markdown's special characters escaped, too, so it is shown as it is.
 [[nodiscard]] std::string literal(std::string_view text);
 /// Returns the table in Markdown, with its title above and without columns of Align::drawing.
 [[nodiscard]] std::string markdown_table(const TitledTable& table);

@@ -123,8 +123,7 @@ auto stored(const Value& value) {
 template <class Value>
 using Stored = decltype(stored(std::declval<const Value&>()));
 
-/// Returns a value from its stored form. Throws base::Error for axes that do not exist and counts
-/// below -1.
+/// Returns a value from its stored form. Throws base::Error for unknown axes and counts below -1.
 template <class Value>
 Value restored(Stored<Value> from) {
   if constexpr (std::is_enum_v<Value>) {

@@ -105,8 +105,7 @@ void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill
   });
 }
 
-/// Opens the run file that an earlier launch published; from now on this process is its only
-/// writer.
+/// Opens the run file that an earlier launch published; this process becomes its only writer.
 Descriptor open_published(const fs::path& path) {
   Descriptor file = open_locked(path);
   if (file && owner_may_write(file)) return file;

@@ -197,9 +197,12 @@ std::vector<Range> ranges_of(std::span<const int> numbers) {
   return ranges;
 }
 
-std::string ranges_text(std::span<const int> numbers) {
+std::string ranges_text(std::span<const int> numbers, std::size_t most) {
   std::string text;
+  std::size_t left = numbers.size();
   for (const Range& range : ranges_of(numbers)) {
+    if (most-- == 0) return text + fmt::format(" and {} more", left);
+    left -= static_cast<std::size_t>(range.count);
     text += fmt::format("{}{}", text.empty() ? "" : ", ", range.first);
     if (range.count > 1) {
       text += fmt::format("-{}", range.first + (range.count - 1) * range.distance);

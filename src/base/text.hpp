@@ -111,8 +111,9 @@ struct Range {
 };
 /// Splits ascending numbers into ranges with equal distances.
 [[nodiscard]] std::vector<Range> ranges_of(std::span<const int> numbers);
-/// Returns ascending numbers as a short text: "0-3, 8" or "0-56 by 8".
-[[nodiscard]] std::string ranges_text(std::span<const int> numbers);
+/// Returns ascending numbers as a short text: "0-3, 8" or "0-56 by 8". If there are more than
+/// `most` ranges, only the first `most` are listed: "0-3, 8 and 5 more".
+[[nodiscard]] std::string ranges_text(std::span<const int> numbers, std::size_t most = no_limit);
 
 /// Returns the current time in UTC in the form of ISO 8601: "2026-01-31T12:34:56Z".
 [[nodiscard]] std::string utc_now();

@@ -25,11 +25,12 @@
 /// A policy may also have
 ///   std::int64_t work(int rank, std::uint32_t op)
 ///       must return the time of the rank's own work before it arrives at the op
-/// work() is called once for each op in each play. A policy that has it also gets a short cut: if
-/// all members of a group meet at the same op of the same program, the collectives of this group
-/// that follow without a wait for another stream are handled together. Then span() is called only
-/// for the last of them, with the start of the first. For the others, cost() is asked for one
-/// member only, so it must be the same for all members.
+/// work() is called once for each op in each play. Such a policy also has
+///   bool may_skip(int rank, int other)
+///       must return whether cost() is the same for both ranks and spans need not be complete
+/// If it returns true for all members of a group, which meet at the same op of the same program,
+/// the collectives of this group that follow without a wait for another stream are handled
+/// together: span() is then called only for the last of them, with the start of the first.
 namespace isoscale::program {
 
 template <class Policy>
@@ -209,7 +210,8 @@ class Matcher {
     std::uint32_t position = lane(rank, l).position;
     for (const Arrival& member : group.arrived) {
       const bool alike = table_.lane_ops(member.rank, member.lane).data() == ops.data() &&
-                         lane(member.rank, member.lane).position == position;
+                         lane(member.rank, member.lane).position == position &&
+                         policy_.may_skip(rank, member.rank);
       if (!alike) return;
     }
     const std::size_t number = table_.group(rank, ops[position]);

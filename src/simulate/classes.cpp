@@ -229,7 +229,11 @@ ClassStep play_classes(const Classes& classes, const Costs& costs, const Overlap
                        Record record) {
   const program::OutlineSet& set = classes.outline;
   ClassStep step{.costs = costs};
-  CoarseSteady steady = settle(coarsen(set, costs));
+  const Coarsener coarse{set.mesh, set.outlines};
+  const auto settled = [&](const Costs& times) {
+    return settle(coarse.set(set.mesh, set.outline_of_rank, times));
+  };
+  CoarseSteady steady = settled(costs);
   if (overlap.compute != 1 || overlap.communication != 1) {
     for (int round = 0; round < most_rounds; ++round) {
       const timeline::Timeline timeline = step_of(set, step.costs, steady);
@@ -237,7 +241,7 @@ ClassStep play_classes(const Classes& classes, const Costs& costs, const Overlap
       if (round > 1) move_halfway(next, step.costs);
       step.costs = std::move(next);
       const double before = steady.period;
-      steady = settle(coarsen(set, step.costs));
+      steady = settled(step.costs);
       const double change = before > 0 ? std::abs(steady.period - before) / before : 0;
       if (change < small_change) break;
     }

@@ -123,7 +123,7 @@ struct Response {
 };
 
 /// A kind of rank: all classes (groups of equivalent ranks, see simulate.hpp) that play the same
-/// program with the same op times.
+/// program with the same op times, that is those with one table in `coarse_`.
 struct Kind {
   std::size_t first_class = 0;
   /// The step time if one rank of the kind has a deviation and all others have a typical one. It
@@ -142,8 +142,9 @@ class Delay {
       : set_(set), classes_(classes), costs_(costs), noise_(noise), layout_(layout) {
     coarse_ = coarsen(classes.outline, costs);
     noiseless_ = settle(coarse_).period;
-    kinds_.resize(coarse_.programs.outlines.size());
-    for (std::size_t c = classes.rank.size(); c-- > 0;) kinds_[kind_of_class()[c]].first_class = c;
+    kinds_.resize(coarse_.times.size());
+    for (std::size_t c = classes.rank.size(); c-- > 0;)
+      kinds_[coarse_.table_of_rank[c]].first_class = c;
     const mesh::AxisSet varying = mesh::varying(set.mesh, mesh::every_axis);
     const mesh::AxisSet gone = varying - mesh::varying(classes.outline.mesh, mesh::every_axis);
     loose_ = gone - tight_axes(set.mesh, classes.outline, costs);
@@ -179,7 +180,8 @@ class Delay {
       const int room = std::max(1, most_ranks / shape.size());
       shape[axis] = std::min(set_.mesh[axis], room);
     }
-    std::vector<std::uint32_t> outline_of_rank, table_of_rank;
+    std::vector<std::uint32_t> outline_of_rank;
+    Costs costs{.tables = costs_.tables, .table_of_rank = {}};
     Layout layout;
     for (int rank = 0; rank < shape.size(); ++rank) {
       // The tight axes have one coordinate each in the mesh of classes, and a class is represented
@@ -192,11 +194,11 @@ class Delay {
       }
       const std::size_t c = at(mesh::rank_at(classes_.outline.mesh, in_classes));
       outline_of_rank.push_back(classes_.outline.outline_of_rank[c]);
-      table_of_rank.push_back(costs_.table_of_rank[c]);
+      costs.table_of_rank.push_back(costs_.table_of_rank[c]);
       layout.node_of_rank.push_back(layout_.node_of_rank[at(classes_.rank[c] + beyond)]);
     }
     const CoarseSet coarse =
-        coarsen(shape, classes_.outline.outlines, outline_of_rank, costs_.tables, table_of_rank);
+        Coarsener{shape, classes_.outline.outlines}.set(shape, std::move(outline_of_rank), costs);
     CoarseOptions options{.plays = std::clamp(4000 / shape.size(), 16, 1000)};
     const std::vector<double> without = slowest_steps(coarse, noise_, layout, options);
     options.op_noise = noise_.op;
@@ -258,11 +260,6 @@ class Delay {
     });
     const double mean = sum.mean / count;
     return {.mean = mean, .variance = std::max(0.0, sum.variance / count - mean * mean)};
-  }
-
-  /// Returns the index of the kind in `kinds_` for each class.
-  [[nodiscard]] const std::vector<std::uint32_t>& kind_of_class() const {
-    return coarse_.programs.outline_of_rank;
   }
 
   /// Returns a relative deviation that hardly any rank exceeds.
@@ -341,7 +338,7 @@ class Delay {
     };
     std::vector<Felt> felt;
     for (int rank = 0; rank < set_.mesh.size(); ++rank) {
-      const Kind& kind = kinds_[kind_of_class()[classes_.class_of_rank[at(rank)]]];
+      const Kind& kind = kinds_[coarse_.table_of_rank[classes_.class_of_rank[at(rank)]]];
       if (kind.step.slope <= 0) continue;
       felt.push_back({at(rank), at(mesh::group_index(set_.mesh, rank, loose_)), &kind});
     }
@@ -406,14 +403,14 @@ class Delay {
 std::vector<double> play_each_rank(const program::ProgramSet& set, const Classes& classes,
                                    const Costs& class_costs, const Noise& noise,
                                    const Layout& layout, int steps, std::uint64_t seed) {
-  std::vector<std::uint32_t> table_of_rank;
+  Costs costs{.tables = class_costs.tables, .table_of_rank = {}};
   for (const std::uint32_t class_rank : classes.class_of_rank) {
-    table_of_rank.push_back(class_costs.table_of_rank[class_rank]);
+    costs.table_of_rank.push_back(class_costs.table_of_rank[class_rank]);
   }
+  const Coarsener coarse{set.mesh, classes.outline.outlines};
   std::vector<double> seconds =
-      slowest_steps(coarsen(set.mesh, classes.outline.outlines, set.program_of_rank,
-                            class_costs.tables, table_of_rank),
-                    noise, layout, {.plays = 1 + steps, .op_noise = noise.op, .seed = seed});
+      slowest_steps(coarse.set(set.mesh, set.program_of_rank, costs), noise, layout,
+                    {.plays = 1 + steps, .op_noise = noise.op, .seed = seed});
   for (double& step : seconds) step *= 1e-9;
   return seconds;
 }

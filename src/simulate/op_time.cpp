@@ -60,8 +60,7 @@ double value_of(const std::vector<OfKind>& list, OpKind kind, double other) {
   return found == list.end() ? other : found->value;
 }
 
-/// Returns the rate of GEMMs with this mode and type. Throws base::UsageError if the machine has
-/// none.
+/// Returns the rate of GEMMs with this mode and type. Throws base::UsageError if there is none.
 const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DType type) {
   if (machine.processor) {
     for (const MatrixRate& rate : machine.processor->matrix) {

@@ -56,106 +56,34 @@ class Recorder {
   std::vector<std::size_t> play_;  ///< [rank]: the play that the rank is in
 };
 
-/// Makes the coarse program (see simulate.hpp) of one program with one table of op times.
-class Coarsener {
- public:
-  Coarsener(CoarseSet& set, const program::Outline& whole)
-      : mesh_(set.programs.mesh),
-        whole_(whole),
-        result_(set.programs.outlines.emplace_back()),
-        times_(set.times.emplace_back()),
-        lanes_(whole.streams.size()) {}
-
-  void add_ops(const std::vector<Nanoseconds>& costs) {
-    result_.streams = whole_.streams;
-    result_.transfers = whole_.transfers;
-    const std::vector<bool> awaited = awaited_ops(whole_);
-    for (std::uint32_t i = 0; i < whole_.ops.size(); ++i) {
-      add(i, costs[i].value(), awaited[i]);
-    }
-    for (program::StreamId stream = 0; stream < lanes_.size(); ++stream) close(stream);
+/// True if an op of an outline communicates with no other rank of the mesh: its axes have one
+/// coordinate each. The messages of an exchange, which the rank sends to itself, must also match
+/// those that it receives in the same op.
+bool is_alone(const mesh::Shape& mesh, const program::Outline& outline,
+              const program::OutlineOp& op) {
+  if (op.kind != program::OpKind::exchange) return mesh::group_size(mesh, op.axes) == 1;
+  std::map<std::pair<mesh::Axis, int>, int> open;
+  for (const program::OutlineTransfer& transfer : outline.transfers_of(op)) {
+    if (mesh[transfer.axis] > 1) return false;
+    const bool sends = transfer.direction == program::Direction::send;
+    open[{transfer.axis, sends ? -transfer.offset : transfer.offset}] += sends ? 1 : -1;
   }
+  return std::all_of(open.begin(), open.end(), [](const auto& box) { return box.second == 0; });
+}
 
- private:
-  static constexpr std::uint32_t none = ~0U;
-  struct Lane {
-    std::uint32_t ops = 0;  ///< number of coarse ops on this stream so far
-    /// counts[i] is the number of coarse ops of this stream up to and including the one that ends
-    /// with op i of the stream. It is used only if another op waits for op i.
-    std::vector<std::uint32_t> counts;
-    bool is_open = false;  ///< there are ops since the last coarse op
-    /// The next coarse op gets the waits of this op for other streams; `none` = it waits for no
-    /// other stream.
-    std::uint32_t waiting = none;
-    /// Times of the next coarse op; `spread` is still the sum of squares.
-    CoarseTime time{};
-  };
-
-  void add(std::uint32_t i, std::int64_t nanoseconds, bool is_awaited) {
-    const auto cost = static_cast<double>(nanoseconds);
-    const program::OutlineOp& op = whole_.ops[i];
-    Lane& lane = lanes_[op.stream];
-    if (op.wait_count > 0) {
-      close(op.stream);
-      lane.waiting = i;
+/// Returns for each op, in program order, whether another op waits for it.
+std::vector<bool> awaited_ops(const program::Outline& outline) {
+  std::array<std::vector<std::uint32_t>, program::max_streams> on_stream;
+  std::vector<bool> awaited(outline.ops.size());
+  for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
+    for (const program::Wait& wait : outline.waits_of(outline.ops[op])) {
+      const auto& before = on_stream[wait.stream];
+      if (wait.count > 0 && wait.count <= before.size()) awaited[before[wait.count - 1]] = true;
     }
-    lane.is_open = true;
-    if (program::communicates(op.kind) && !is_alone(op)) {
-      lane.time.meeting = nanoseconds;
-      close(op.stream, &op);
-    } else if (program::computes(op.kind)) {
-      lane.time.compute += cost;
-      lane.time.spread += cost * cost;
-    } else {
-      lane.time.fixed += cost;
-    }
-    if (is_awaited) close(op.stream);
-    lane.counts.push_back(lane.ops);
+    on_stream[outline.ops[op].stream].push_back(op);
   }
-
-  /// True if the op communicates with no other rank: its axes have one coordinate each in this
-  /// mesh. The messages of an exchange, which the rank sends to itself, must also match those that
-  /// it receives in the same op.
-  [[nodiscard]] bool is_alone(const program::OutlineOp& op) const {
-    if (op.kind != program::OpKind::exchange) return mesh::group_size(mesh_, op.axes) == 1;
-    std::map<std::pair<mesh::Axis, int>, int> open;
-    for (const program::OutlineTransfer& transfer : whole_.transfers_of(op)) {
-      if (mesh_[transfer.axis] > 1) return false;
-      const bool sends = transfer.direction == program::Direction::send;
-      open[{transfer.axis, sends ? -transfer.offset : transfer.offset}] += sends ? 1 : -1;
-    }
-    return std::all_of(open.begin(), open.end(), [](const auto& box) { return box.second == 0; });
-  }
-
-  /// Appends a coarse op with the ops since the stream's last coarse op, and with the communication
-  /// `meeting` as its end if that is given. Does nothing if there are no ops since then.
-  void close(program::StreamId stream, const program::OutlineOp* meeting = nullptr) {
-    Lane& lane = lanes_[stream];
-    if (!lane.is_open) return;
-    program::OutlineOp op{.kind = program::OpKind::copy, .stream = stream, .place = {}, .axes = {}};
-    if (meeting != nullptr) op = *meeting;
-    op.wait_begin = static_cast<std::uint32_t>(result_.waits.size());
-    if (lane.waiting != none) {
-      for (const program::Wait& wait : whole_.waits_of(whole_.ops[lane.waiting])) {
-        result_.waits.push_back(
-            {.stream = wait.stream, .count = lanes_[wait.stream].counts.at(wait.count - 1)});
-      }
-    }
-    op.wait_count = static_cast<std::uint32_t>(result_.waits.size()) - op.wait_begin;
-    ++lane.ops;
-    result_.ops.push_back(op);
-    lane.time.spread = std::sqrt(lane.time.spread);
-    times_.push_back(std::exchange(lane.time, {}));
-    lane.is_open = false;
-    lane.waiting = none;
-  }
-
-  const mesh::Shape& mesh_;
-  const program::Outline& whole_;
-  program::Outline& result_;
-  std::vector<CoarseTime>& times_;
-  std::vector<Lane> lanes_;
-};
+  return awaited;
+}
 
 /// Gives the times of coarse ops to the Matcher, which simulates the programs, and stores the begin
 /// and end of each step.
@@ -166,7 +94,7 @@ class CoarsePolicy {
         ranks_(set.programs.outline_of_rank.size()),
         steps_(at(options.plays), std::vector<timeline::Interval>(ranks_.size())) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      ranks_[rank].times = &set.times[set.programs.outline_of_rank[rank]];
+      ranks_[rank].times = &set.times[set.table_of_rank[rank]];
       ranks_[rank].draws = mixed(options.seed ^ mixed(rank));
     }
     take_factors();
@@ -190,6 +118,9 @@ class CoarsePolicy {
       extra = std::max(extra, -time.compute);
     }
     return static_cast<std::int64_t>(time.compute + time.fixed + extra + 0.5);
+  }
+  [[nodiscard]] bool may_skip(int rank, int other) const {
+    return ranks_[at(rank)].times == ranks_[at(other)].times;
   }
   void span(int /*rank*/, std::uint32_t /*op*/, std::int64_t /*start*/, std::int64_t /*end*/) {}
   void step(int rank, int play, std::int64_t begin, std::int64_t end) {
@@ -274,32 +205,83 @@ program::OutlineSet folded(program::OutlineSet set) {
   return set;
 }
 
-std::vector<bool> awaited_ops(const program::Outline& outline) {
-  std::array<std::vector<std::uint32_t>, program::max_streams> on_stream;
-  std::vector<bool> awaited(outline.ops.size());
-  for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
-    for (const program::Wait& wait : outline.waits_of(outline.ops[op])) {
-      const auto& before = on_stream[wait.stream];
-      if (wait.count > 0 && wait.count <= before.size()) awaited[before[wait.count - 1]] = true;
-    }
-    on_stream[outline.ops[op].stream].push_back(op);
-  }
-  return awaited;
+Coarsener::Coarsener(const mesh::Shape& mesh, const std::vector<program::Outline>& outlines) {
+  for (const program::Outline& outline : outlines) add(mesh, outline);
 }
 
-CoarseSet coarsen(const mesh::Shape& mesh, const std::vector<program::Outline>& outlines,
-                  const std::vector<std::uint32_t>& outline_of_rank,
-                  const std::vector<std::vector<Nanoseconds>>& tables,
-                  const std::vector<std::uint32_t>& table_of_rank) {
-  CoarseSet coarse{.programs = {.mesh = mesh, .outlines = {}, .outline_of_rank = {}}, .times = {}};
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
-  for (std::size_t rank = 0; rank < outline_of_rank.size(); ++rank) {
-    const std::uint32_t outline = outline_of_rank[rank], table = table_of_rank.at(rank);
-    const auto next = static_cast<std::uint32_t>(known.size());
-    const auto [entry, is_new] = known.try_emplace({outline, table}, next);
-    if (is_new) Coarsener{coarse, outlines[outline]}.add_ops(tables[table]);
-    coarse.programs.outline_of_rank.push_back(entry->second);
+void Coarsener::add(const mesh::Shape& mesh, const program::Outline& whole) {
+  struct Lane {
+    /// counts[i] is the number of coarse ops of the stream up to and including the one that has op
+    /// i of the stream.
+    std::vector<std::uint32_t> counts;
+    std::uint32_t last = 0;  ///< the latest coarse op
+    bool is_open = false;    ///< the next op may join it
+  };
+  std::array<Lane, program::max_streams> lanes;
+  program::Outline& coarse = outlines_.emplace_back(program::Outline{
+      .streams = whole.streams, .ops = {}, .waits = {}, .transfers = whole.transfers});
+  std::vector<Place>& places = places_.emplace_back();
+  const std::vector<bool> awaited = awaited_ops(whole);
+  for (std::size_t i = 0; i < whole.ops.size(); ++i) {
+    const program::OutlineOp& op = whole.ops[i];
+    Lane& lane = lanes[op.stream];
+    std::uint32_t count = lane.counts.empty() ? 0 : lane.counts.back();
+    if (!lane.is_open || op.wait_count > 0) {
+      lane.last = static_cast<std::uint32_t>(coarse.ops.size());
+      program::OutlineOp& added = coarse.ops.emplace_back(program::OutlineOp{
+          .kind = program::OpKind::copy, .stream = op.stream, .place = {}, .axes = {}});
+      added.wait_begin = static_cast<std::uint32_t>(coarse.waits.size());
+      added.wait_count = op.wait_count;
+      for (const program::Wait& wait : whole.waits_of(op)) {
+        // A wait for an op that does not come before is kept, so that it is a deadlock here, too.
+        const std::vector<std::uint32_t>& counts = lanes[wait.stream].counts;
+        const bool is_there = wait.count > 0 && wait.count <= counts.size();
+        coarse.waits.push_back(
+            {.stream = wait.stream, .count = is_there ? counts[wait.count - 1] : wait.count});
+      }
+      ++count;
+    }
+    lane.counts.push_back(count);
+    Part part = program::computes(op.kind) ? Part::compute : Part::fixed;
+    if (program::communicates(op.kind) && !is_alone(mesh, whole, op)) {
+      part = Part::meeting;
+      program::OutlineOp& last = coarse.ops[lane.last];
+      const std::uint32_t begin = last.wait_begin, waits = last.wait_count;
+      last = op;
+      last.wait_begin = begin;
+      last.wait_count = waits;
+    }
+    places.push_back({.op = lane.last, .part = part});
+    lane.is_open = part != Part::meeting && !awaited[i];
   }
+}
+
+CoarseSet Coarsener::set(const mesh::Shape& mesh, std::vector<std::uint32_t> outline_of_rank,
+                         const Costs& costs) const {
+  CoarseSet coarse{.programs = {.mesh = mesh, .outlines = outlines_, .outline_of_rank = {}},
+                   .times = std::vector<std::vector<CoarseTime>>(costs.tables.size()),
+                   .table_of_rank = costs.table_of_rank};
+  for (std::size_t rank = 0; rank < outline_of_rank.size(); ++rank) {
+    const std::uint32_t outline = outline_of_rank[rank], table = coarse.table_of_rank.at(rank);
+    std::vector<CoarseTime>& times = coarse.times[table];
+    if (!times.empty()) continue;
+    times.resize(outlines_[outline].ops.size());
+    for (std::size_t op = 0; op < places_[outline].size(); ++op) {
+      const auto [place, part] = places_[outline][op];
+      const Nanoseconds cost = costs.tables[table][op];
+      const auto nanoseconds = static_cast<double>(cost.value());
+      if (part == Part::meeting) {
+        times[place].meeting = cost.value();
+      } else if (part == Part::compute) {
+        times[place].compute += nanoseconds;
+        times[place].spread += nanoseconds * nanoseconds;
+      } else {
+        times[place].fixed += nanoseconds;
+      }
+    }
+    for (CoarseTime& time : times) time.spread = std::sqrt(time.spread);
+  }
+  coarse.programs.outline_of_rank = std::move(outline_of_rank);
   return coarse;
 }
 

@@ -61,30 +61,41 @@ struct CoarseTime {
 };
 
 struct CoarseSet {
-  /// Has an outline (a program without data) for each pair of a program and a table of costs.
-  program::OutlineSet programs;
-  std::vector<std::vector<CoarseTime>> times;  ///< [outline][op]
+  program::OutlineSet programs;                ///< without data
+  std::vector<std::vector<CoarseTime>> times;  ///< [table][op]
+  std::vector<std::uint32_t> table_of_rank;
 };
 
-/// Returns for each op, in program order, whether another op waits for it.
-[[nodiscard]] std::vector<bool> awaited_ops(const program::Outline& outline);
+/// Makes coarse programs of the programs of ranks of `mesh`, then their times from those of the
+/// whole ones. Communication begins and ends when it does in the whole programs.
+class Coarsener {
+ public:
+  Coarsener(const mesh::Shape& mesh, const std::vector<program::Outline>& outlines);
 
-/// Converts programs to coarse ones: rank r of `mesh` plays outlines[outline_of_rank[r]], and the
-/// ops of this program take the times tables[table_of_rank[r]].
-[[nodiscard]] CoarseSet coarsen(const mesh::Shape& mesh,
-                                const std::vector<program::Outline>& outlines,
-                                const std::vector<std::uint32_t>& outline_of_rank,
-                                const std::vector<std::vector<units::Nanoseconds>>& tables,
-                                const std::vector<std::uint32_t>& table_of_rank);
+  /// Rank r of `mesh` plays program outline_of_rank[r]. `costs` has the times of the whole
+  /// programs; all ranks with one of its tables have one program. Axes of the mesh may be shorter
+  /// than in that of the constructor.
+  [[nodiscard]] CoarseSet set(const mesh::Shape& mesh, std::vector<std::uint32_t> outline_of_rank,
+                              const Costs& costs) const;
+
+ private:
+  enum class Part : std::uint8_t { compute, fixed, meeting };  // members of CoarseTime
+  struct Place {
+    std::uint32_t op = 0;  // of the coarse program
+    Part part{};
+  };
+  void add(const mesh::Shape& mesh, const program::Outline& whole);
+
+  std::vector<program::Outline> outlines_;
+  std::vector<std::vector<Place>> places_;  // [outline][op]
+};
 [[nodiscard]] inline CoarseSet coarsen(const program::OutlineSet& whole, const Costs& costs) {
-  return coarsen(whole.mesh, whole.outlines, whole.outline_of_rank, costs.tables,
-                 costs.table_of_rank);
+  return Coarsener{whole.mesh, whole.outlines}.set(whole.mesh, whole.outline_of_rank, costs);
 }
 
 struct CoarseOptions {
   int plays = 1;  ///< number of steps
-  /// Returns the factor on a rank's compute times in one step. If no function is set, the factor is
-  /// 1.
+  /// Returns the factor on a rank's compute times in one step. Without a function, the factor is 1.
   std::function<double(int rank, int play)> factor{};
   double op_noise = 0;     ///< relative standard deviation of the time of a compute op
   std::uint64_t seed = 1;  ///< seed of the random noise of ops

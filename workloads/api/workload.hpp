@@ -227,8 +227,7 @@ struct Machine {
           .cold = units::Bytes{2 * cache.value()}};
 }
 
-/// The functions that make up a micro-benchmark. They are pure functions, like the members of
-/// Workload.
+/// The functions that make up a micro-benchmark. They are pure, like the members of Workload.
 struct BenchHooks {
   /// Returns the number of sessions ("batches"), which run one after another; 1 unless the workload
   /// sets it.

@@ -45,8 +45,7 @@ struct Part {
 std::vector<Timed> timed_of(const Setting& setting, int batch) {
   std::vector<Timed> list;
   for (const Round& round : setting.rounds_of(batch)) {
-    // The kinds are sorted: those that measure pairs come before those in which all ranks take
-    // part.
+    // The kinds are sorted: those that measure pairs precede those in which all ranks take part.
     for (const Kind kind : setting.kinds) {
       if (is_of_all(kind)) break;
       list.push_back({.kind = kind, .pairs = round});

@@ -37,8 +37,7 @@ struct Arrivals {
 /// equally likely.
 enum class Lengths : std::uint8_t { fixed, uniform };
 
-/// Returns the number of tokens of each of `count` answers. The numbers depend only on the
-/// arguments.
+/// Returns the number of tokens of each of `count` answers. They depend only on the arguments.
 [[nodiscard]] std::vector<std::uint64_t> answer_lengths(Lengths lengths, std::uint64_t output,
                                                         std::uint64_t count, std::uint64_t seed);
 

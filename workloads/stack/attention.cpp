@@ -202,8 +202,7 @@ class Attention : public OpWriter {
     return arriving;
   }
 
-  /// Calls visit(i, matrix) with each block. While one block is used, the next one is being
-  /// received.
+  /// Calls visit(i, matrix) with each block. While one is used, the next is being received.
   template <class Visit>
   void for_each_block(BufferId qkv, Part part, const Visit& visit) {
     BufferId block = g_.cp > 1 ? pack(qkv, part) : no_buffer;

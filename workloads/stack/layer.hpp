@@ -186,8 +186,7 @@ class LayerWriter : public OpWriter {
   /// Returns a batch of views, one for each rank of tp: its [tokens, columns] in a buffer that has
   /// the columns of all ranks.
   [[nodiscard]] Matrix columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const;
-  /// Returns this rank's [tokens, columns] of an activation that has the columns of all ranks of
-  /// tp.
+  /// Returns this rank's [tokens, columns] of an activation with the columns of all ranks of tp.
   [[nodiscard]] Matrix own_columns(BufferId buffer, std::uint64_t columns) const;
   /// Gathers the [tokens, columns] of each rank of tp into [tokens, tp * columns] on all of them.
   /// Releases `part`.
