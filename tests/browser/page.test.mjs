@@ -127,11 +127,6 @@ test("colours follow the system, and the button", onPage("run", async ({ page })
   assert.deepEqual(seen, [["colours: light", "light"], ["colours: dark", "dark"], ["colours: auto", "dark"]]);
 }, { colorScheme: "light" }));
 
-test("a page that is opened in the dark is dark", onPage("run", async ({ page }) => {
-  await drawAll(page);
-  assert.equal((await themeOf(page)).theme, "dark");
-}, { colorScheme: "dark" }));
-
 for (const scheme of ["light", "dark"]) {
   test(`on paper all charts are there, on white (${scheme})`, onPage(full, async ({ page, said }) => {
     const before = await page.evaluate(() => Object.values(window.isoscale.charts).filter(({ drawn }) => !drawn).length);

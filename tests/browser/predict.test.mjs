@@ -35,15 +35,6 @@ const numbers = [
 
 const pages = named("predict");
 
-test("there are predictions of runs, data sheets and searches", () => {
-  const reports = pages.map(reportOf);
-  assert.ok(reports.some((at) => at.measured.length > 0));
-  assert.ok(reports.some((at) => at.correction === null));
-  assert.ok(reports.some((at) => at.best.length > 1));
-  assert.ok(reports.some((at) => at.what_if.length > 1));
-  assert.ok(reports.some((at) => at.curve.points.some((point) => point.extrapolated)));
-});
-
 for (const name of pages) {
   test(`the table of ${name} has the numbers of the JSON report`, onPage(name, async ({ page, said }) => {
     const report = reportOf(name);

@@ -46,17 +46,6 @@ class Preflight(harness.Case):
                    if result["allowed"]]
         self.assertEqual(allowed, ["world-size"])
 
-    def test_says_why_the_device_was_chosen(self):
-        done = self.isoscale("check --format json", ranks=2)
-        self.assertIn(done.returncode, (0, 2), done.stderr)
-        found = json.loads(done.stdout)
-        reason = found["facts"]["device_reason"]
-        wanted = {"cuda": "every rank has a", "host": "no GPU: "}[found["facts"]["device"]]
-        self.assertTrue(reason.startswith(wanted), reason)
-        device = [result for result in found["results"] if result["name"] == "device"]
-        shown = "no GPU found" if reason.startswith("no GPU") else reason
-        self.assertIn(shown, device[0]["what"])
-
     def test_ranks_with_other_commands_do_not_wait_for_each_other(self):
         for other in (["run", "--workload", "dp", "--output", "run.h5"], ["check", "--allow", "x"]):
             self.assert_refused(self.isoscale("check : -np 1", self.program, *other, ranks=1),

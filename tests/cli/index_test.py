@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""The index of many runs, files of older schemas, and what Python reads of both: it runs the blocks
-of docs/reading-results.md on a made run, and loads what report prints."""
+"""The index of many runs, files of older schemas, and the blocks of Python in docs/reading-results.md,
+which read a made run."""
 
 import contextlib
 import csv
@@ -120,17 +120,6 @@ class Index(Case):
                 self.assert_refused(done, "--index", arguments[0])
                 self.assertEqual(self.files(), before)
 
-    def test_copies_count_once_and_the_fullest_is_kept(self):
-        self.make("full.h5", "same")
-        shutil.copy(self.path("full.h5"), self.path("less.h5"))
-        with h5py.File(self.path("less.h5"), "r+") as run:
-            del run["points/0000"]
-        done = self.run_ok("report --index less.h5 full.h5 --format json")
-        document = json.loads(done.stdout)
-        self.assertEqual([run["file"] for run in document["index"]], ["full.h5"])
-        self.assertEqual(["digest" in text for text in document["warnings"]], [True, True, False])
-        self.assertIn("less.h5 holds run same", done.stderr)
-
     def test_a_file_that_cannot_be_read_is_not_the_end(self):
         self.make("good.h5", "good")
         with open(self.path("bad.h5"), "wb") as file:
@@ -185,14 +174,6 @@ class Reading(harness.Case):
                                 ("index.csv", ["--index", "--format", "csv"])):
             self.write(name, self.run_ok("report run.h5", *arguments).stdout)
 
-    def read_csv(self, name, **kinds):
-        """The table, whose columns of these names have these kinds of NumPy."""
-        frame = pandas.read_csv(self.path(name))
-        for kind, columns in kinds.items():
-            for column in columns.split():
-                self.assertEqual(frame[column].dtype.kind, kind, column)
-        return frame
-
     def test_every_block_of_the_page_runs_and_prints(self):
         page = os.path.join(os.environ["ISOSCALE_DOCUMENTS"], "docs/reading-results.md")
         blocks = re.findall(r"^```python\n(.*?)^```$", self.read(page), re.M | re.S)
@@ -205,22 +186,3 @@ class Reading(harness.Case):
                 with contextlib.redirect_stdout(printed):
                     exec(compile(block, f"block {number}", "exec"), {})  # noqa: S102
                 self.assertTrue(printed.getvalue().strip(), block)
-
-    def test_the_report_is_one_rectangle_with_numbers_where_numbers_are(self):
-        frame = self.read_csv(
-            "report.csv", i="run_ranks index ranks nodes dp tp pp",
-            f="step_time_median throughput efficiency time_median busbw bytes m flops bandwidth "
-              "calls wrong")
-        self.assertFalse(any(name.startswith("Unnamed") for name in frame.columns))
-        self.assertEqual(len(set(frame.columns)), len(frame.columns))
-        self.assertTrue((frame["row_status"] == "ok").any())
-        self.assertTrue(frame["row_status"].isna().any())
-        self.assertEqual(set(frame["status"]), {"ok", "skipped"})
-
-    def test_the_index_is_one_rectangle(self):
-        points = ["points_ok", "points_failed", "points_skipped"]
-        frame = self.read_csv("index.csv", i=" ".join(["run_ranks", "run_nodes", *points]))
-        self.assertEqual(frame["run"].nunique(), 1)
-        self.assertEqual(set(frame["kind"]), {"curve", "micro-benchmark"})
-        with h5py.File(self.path("run.h5")) as run:
-            self.assertEqual(frame[points].sum().sum(), len(run["points"]))

@@ -42,35 +42,11 @@ class Predicting(harness.Case):
         for of_parts in sums:
             self.assertAlmostEqual(of_parts / step["value"], 1, places=4)
 
-    def check_commands(self, run, ranks=4):
-        """The printed commands can be run, at least as far as a dry run goes."""
-        document = self.json(run, "--ranks", str(ranks), "--nodes-of", str(ranks), "--best")
-        commands = [document["best_command"]]
-        if document["next"] is not None:
-            commands.append(document["next"]["command"])
-        for command in commands:
-            words = shlex.split(command)
-            self.run_ok(shlex.join(words[words.index("isoscale") + 1:]), "--dry-run",
-                        ranks=int(words[2]))
-        return document
-
 
 class OfSheets(Predicting):
     def ask(self, *arguments):
         return [SHEET, "--model", "gpt-1.3b", "--ranks", "8,64,512", "--set", "batch=2048",
                 *arguments]
-
-    def test_a_curve_with_its_causes(self):
-        document = self.json(*self.ask())
-        self.assertEqual((document["baseline"], document["measured"]), (8, []))
-        points = document["curve"]["points"]
-        self.assertEqual([point["ranks"] for point in points], [8, 64, 512])
-        for point in points:
-            self.check_point(point)
-            self.assertEqual(point["options"]["batch"], "2048")
-        self.assertEqual(points[0]["efficiency"]["value"], 1)
-        self.assertLess(points[2]["efficiency"]["value"], 1)
-        self.assertTrue(document["limits"])
 
     def test_collectives_have_the_columns_of_nccl_tests(self):
         asked = ("h100-ndr --workload collectives --ranks 8 --set op=all_reduce "
@@ -93,25 +69,11 @@ class OfSheets(Predicting):
         self.assertEqual(by_name["curve"], self.json(*self.ask())["curve"])
         self.refused("h100", *self.ask()[1:], ["h100-ndr"])
 
-    def test_the_batch_is_said(self):
-        document = self.json(SHEET, "--model gpt-1.3b --ranks 64")
-        self.assertEqual((document["batch"], document["tokens_per_step"]), (512, 512 * 2048))
-
     def test_few_microbatches_are_warned_of(self):
         asked = [SHEET, "--model", "gpt-1.3b", "--ranks", "8", "--mesh", "pp=8"]
         for batch, is_warned in ((32, True), (256, False)):
             document = self.json(*asked, "--set", f"batch={batch}", "--set microbatch=4")
             self.assertEqual("two microbatches" in str(document["warnings"]), is_warned, batch)
-
-    def test_the_best_is_a_command(self):
-        document = self.json(SHEET, "--model gpt-1.3b --ranks 8 --best --set batch=64")
-        command = document["best_command"].split()
-        self.assertEqual(command[:5], ["mpirun", "-np", "8", "isoscale", "run"])
-        best = document["best"][0]
-        for key in ("zero", "microbatch", "batch"):
-            self.assertEqual(best["options"][key],
-                             dict(word.split("=") for word in command if "=" in word
-                                  and "," not in word).get(key, best["options"][key]))
 
     def test_the_page_of_model_keys_is_the_table_that_the_reader_has(self):
         page = self.read(os.path.join(os.environ["ISOSCALE_DOCUMENTS"], "docs/models.md"))
@@ -132,13 +94,6 @@ class OfSheets(Predicting):
         data = self.page_of("predict", *self.ask())
         self.assertEqual((data["kind"], data["prediction"]), ("predict", self.json(*self.ask())))
         self.assertLess(os.path.getsize(self.path("page.html")), 8_000_000)
-
-    def test_csv_has_a_row_for_each_rank_count_and_curve(self):
-        rows = self.csv_of("predict", *self.ask("--set gemm=2x"))
-        self.assertEqual([(row["curve"], row["ranks"]) for row in rows],
-                         [(curve, ranks) for curve in (rows[0]["curve"], "gemm=2x")
-                          for ranks in ("8", "64", "512")])
-        self.assertLess(float(rows[3]["step_time"]), float(rows[0]["step_time"]))
 
     def test_refusals(self):
         self.refused(["run file"])
@@ -212,28 +167,17 @@ class OfRuns(Predicting):
         self.assertIn("extrapolated",
                       self.text("run.h5 --ranks 128 --nodes-of 128 --set batch=1024"))
 
-    def test_one_configuration_has_one_step_time(self):
-        document = self.check_commands("run.h5", 2)
+    def test_one_configuration_has_one_step_time_and_commands_that_can_be_run(self):
+        document = self.json("run.h5 --ranks 2 --nodes-of 2 --best")
+        commands = [document["best_command"]]
+        if document["next"] is not None:
+            commands.append(document["next"]["command"])
+        for command in commands:
+            words = shlex.split(command)
+            self.run_ok(shlex.join(words[words.index("isoscale") + 1:]), "--dry-run",
+                        ranks=int(words[2]))
         self.assertAlmostEqual(document["best"][0]["step_time"]
                                / document["curve"]["points"][0]["step_time"]["value"], 1, places=6)
-
-    def test_a_network_of_a_sheet_joins_nodes_of_a_run(self):
-        refused = self.json("run.h5 --ranks 2,4")["curve"]["points"]
-        self.assertIsNone(refused[0]["refused"])
-        self.assertIn("between nodes", refused[1]["refused"])
-        document = self.json("run.h5 --ranks 2,4 --network h100-ndr")
-        self.assertEqual([point["nodes"] for point in document["curve"]["points"]], [1, 2])
-        self.assertIsNone(document["curve"]["points"][1]["refused"])
-        self.assert_shown(document["network"], "h100-ndr", "run.h5", "5.0%")
-        text = self.text("run.h5 --ranks 2,4 --network h100-ndr")
-        self.assertIn(document["network"], " ".join(text.split()))
-        # The interval includes the error that the sheet may have.
-        alone = self.json("run.h5 --ranks 2")["curve"]["points"][0]
-        joined = document["curve"]["points"][0]
-        self.assertGreaterEqual(joined["uncertainty"]["fit"], 0.05)
-        self.assertGreater(joined["step_time"]["upper"] / joined["step_time"]["value"],
-                           alone["step_time"]["upper"] / alone["step_time"]["value"])
-        self.refused("run.h5 --ranks 4 --network run.h5", ["--network run.h5"])
 
     def test_a_sheet_takes_the_links_between_nodes_from_another(self):
         self.assert_shown(self.text("h100-ndr --model gpt-6.7b --ranks 64 --mesh tp=1",
@@ -274,22 +218,3 @@ across_latency = 1e-6
         self.refused("run.h5 --ranks 4 --workload tp", ["--workload tp"])
         self.run_ok("run --device host --workload dp --ranks 1 --max-time 0.2s --output bare.h5")
         self.refused("bare.h5 --ranks 4", ["calibrate"])
-
-
-class ModelFiles(Predicting):
-    def test_its_commands_name_the_model_file_of_the_run(self):
-        keys = "layers = 2\nhidden = 64\nheads = 4\nsequence = 32\n"
-        measured = ["--device host --workload dp,calibrate --ranks 1,2 --max-time 0.3s",
-                    *harness.FEW_CASES]
-        os.mkdir(self.path("my models"))
-        self.write("my models/even.toml", keys)
-        self.run_ok("run", *measured, "--model='my models/even.toml'", "--output file.h5", ranks=2)
-        self.assertIn("--model 'my models/even.toml'",
-                      self.check_commands("file.h5")["best_command"])
-        self.write("plan.toml", f"[model]\nname = 'mine'\n{keys}")
-        self.run_ok("run plan.toml", *measured, "--output table.h5", ranks=2)
-        document = self.json("table.h5 --ranks 4 --nodes-of 4 --best")
-        told = [text for text in document["warnings"] if "mine.toml" in text]
-        self.assertEqual(len(told), 1, document["warnings"])
-        self.write("mine.toml", told[0].split("one a line: ")[1].replace("; ", "\n"))
-        self.check_commands("table.h5")

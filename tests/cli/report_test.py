@@ -1,12 +1,10 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 """Tests of the output of `isoscale report`: the summary of one screen, the sections that --detail
-names, and reports of several launches: one curve, copies, a whole node as baseline."""
+names, files that were changed, and a whole node as baseline."""
 
 import os
 import re
-import shutil
-import statistics
 import subprocess
 
 import h5py
@@ -48,21 +46,6 @@ class Summary(harness.Case):
         self.assertEqual(whole, self.run_ok("report --detail run.h5").stdout)
         parts = [self.report("--detail", section) for section in SECTIONS]
         self.assertEqual(numbers(whole) - set().union(*map(numbers, parts)), set())
-
-    def test_micro_benchmarks_have_a_stored_calibration_and_no_steps(self):
-        self.assertIn("# Avg bus bandwidth", self.report("--format nccl-tests"))
-        calibration = self.run_of()["calibration"]
-        points = {point["workload"]: point for point in self.points_in()}
-        self.assertEqual(calibration["curves"][0]["latency"]["upper"], 1.1e-6)
-        self.assertEqual(calibration["growth"][0]["law"], "log2 n")
-        # The ceiling is the best row of its type, whatever an older rule has stored.
-        for ceiling, flops in zip(calibration["ceilings"], (60e9, 20e9), strict=True):
-            best = max(row["flops"] for row in points["gemm"]["rows"]
-                       if row["dtype"] == ceiling["dtype"])
-            self.assertEqual((ceiling["flops"], best), (flops, flops))
-        for workload in ("collectives", "gemm", "p2p", "memory", "overlap"):
-            self.assertIsNone(points[workload]["efficiency"])
-            self.assertIsNone(points[workload]["step_time"]["median"])
 
     def test_what_has_no_sections_is_refused(self):
         for arguments, needles in (
@@ -137,53 +120,11 @@ class Altered(harness.Case):
                 os.remove(self.path("page.html"))
 
 
-class Joined(harness.Case):
-    def setUp(self):
-        super().setUp()
-        self.launches = ["one_a.h5", "one_b.h5", "two.h5"]
-        for name, ranks in zip(self.launches, (1, 1, 2)):
-            self.measured(name, *LAUNCH, "--ranks", str(ranks), ranks=ranks, launch=name)
-
-    def report(self, *arguments):
-        return self.json_of("report", *arguments)
-
-    def test_files_of_one_rank_count_each_make_one_curve(self):
-        document = self.report(*self.launches)
-        self.assertEqual(len(document["runs"]), 3)
-        self.assertEqual(document["warnings"], [])
-        points = [run["points"][0] for run in document["runs"]]
-        self.assertEqual(len(document["curves"]), 1, document["curves"])
-        curve = document["curves"][0]
-        # Where there is one core, two ranks share it, and are no part of a curve.
-        clean = [point for point in points if not set(point["labels"]) - {"few-steps"}]
-        self.assertEqual([at["ranks"] for at in curve["points"]],
-                         sorted({point["ranks"] for point in clean}))
-        self.assertEqual(len(curve["left_out"]), len(points) - len(clean))
-        one = curve["points"][0]
-        self.assertEqual([at["file"] for at in one["launches"]], self.launches[:2])
-        self.assertAlmostEqual(one["step_time"]["median"], statistics.mean(
-            point["step_time"]["median"] for point in points[:2]))
-        self.assertIsNone(one["step_time"]["lower"])
-        rows = self.csv_of("report", *self.launches)[:2]
-        self.assertEqual([row["launches"] for row in rows], ["2", "2"])
-        self.assertEqual(rows[0]["joined_step_time"], rows[1]["joined_step_time"])
-        self.assertNotEqual(rows[0]["step_time_median"], rows[1]["step_time_median"])
-
-    def test_a_launch_given_twice_counts_once(self):
-        shutil.copy(self.path("one_a.h5"), self.path("copy.h5"))
-        once = self.run_ok("report one_a.h5 --detail")
-        twice = self.run_ok("report one_a.h5 copy.h5 one_a.h5 --detail")
-        self.assertIn("copy.h5 holds run", twice.stderr)
-        self.assertIn("one_a.h5 was given", twice.stderr)
-        self.assertIn("WARNING", twice.stdout)
-        self.assertEqual([line for line in twice.stdout.splitlines() if "WARNING" not in line],
-                         [line for line in once.stdout.splitlines() if "WARNING" not in line])
-        document = self.report("one_a.h5 copy.h5")
-        self.assertEqual(len(document["runs"]), 1)
-        self.assertEqual(len(document["curves"][0]["points"][0]["launches"]), 1)
-
+class Baselines(harness.Case):
     def test_a_whole_node_is_the_baseline_or_is_refused(self):
-        run = self.report("two.h5 --baseline node")["runs"][0]
+        for name, ranks in (("one.h5", 1), ("two.h5", 2)):
+            self.measured(name, *LAUNCH, "--ranks", str(ranks), ranks=ranks)
+        run = self.run_of("two.h5", "--baseline", "node")
         self.assertEqual(run["curves"][0]["baseline"], 2)
         self.assertEqual(run["curves"][0]["baseline_unit"], "node")
         self.assertEqual((run["points"][0]["speedup"], run["points"][0]["efficiency"]), (1, 1))
@@ -193,6 +134,6 @@ class Joined(harness.Case):
                             "--baseline node", "whole node")
         self.assert_refused(self.isoscale("report two.h5 --baseline nodes"), "--baseline")
         for index in ([], ["--index"]):
-            refused = self.isoscale("report one_a.h5 two.h5 --baseline 3", *index)
+            refused = self.isoscale("report one.h5 two.h5 --baseline 3", *index)
             self.assert_refused(refused, "--baseline 3", "3 ranks")
             self.assertEqual("name one of 1, 2" in refused.stderr, index == [], refused.stderr)

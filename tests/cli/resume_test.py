@@ -98,14 +98,6 @@ class Budget(harness.Case):
         self.assertEqual({p["status"] for p in run["points"]}, {"ok"})
         self.assertEqual([p["ranks"] for p in run["points"]], [1, 2, 1, 2])
 
-    def test_the_ends_of_a_curve_come_first_and_keep_their_places(self):
-        done = self.run_ok("run --workload dp --set microbatches=6 --max-time 0.2s --precision 20% "
-                           "--ranks 1,2,3 --budget 30m --output run.h5", ranks=3)
-        ended = [line.split()[1] for line in done.stderr.splitlines() if "stopped by" in line]
-        self.assertEqual(ended, ["1", "3", "2"])
-        points = self.points_in()
-        self.assertEqual([(p["index"], p["ranks"]) for p in points], [(0, 1), (1, 2), (2, 3)])
-
     def test_a_job_that_ends_too_early_is_warned_of(self):
         arguments = ["run --workload dp --max-time 60s --precision 50%", *harness.LITTLE, "--output"]
         end = str(int(time.time()) + 50)

@@ -218,10 +218,6 @@ class Case(cluster.harness.Case):
         self.dir = tempfile.mkdtemp(prefix="jobs-", dir=CLUSTER.scratch)
         self.output = self.path("run.h5")
         self.log = self.path("job.log")
-        self.begun = time.monotonic()
-
-    def tearDown(self):
-        print(f"{time.monotonic() - self.begun:.1f} s", file=sys.stderr)
 
     def submit(self, *options, arguments, **environment):
         """The number of a job of launch/slurm.sbatch, on two nodes unless options say otherwise."""
@@ -250,18 +246,6 @@ class Case(cluster.harness.Case):
 
 class Jobs(Case):
     """One job."""
-
-    def test_completes(self):
-        number = self.submit("--nodes=4", arguments=["--workload", "dp,tp", "--ranks", "1,4",
-                                                     "--max-time", "0.3s"])
-        CLUSTER.wait_for_state(number, "COMPLETED")
-        self.assertIn(" mpirun -n 4 --map-by ppr:1:node", self.said())
-        run = self.run_of(self.output)
-        self.assertEqual((run["status"], run["ranks"]), ("complete", 4))
-        self.assertEqual([(point["workload"], point["ranks"], point["verified"])
-                          for point in run["points"]],
-                         [(workload, ranks, True) for workload in ("dp", "tp")
-                          for ranks in (1, 4)])
 
     def test_what_is_refused_fails_the_job(self):
         number = self.submit(arguments=["--workload", "dpp"])

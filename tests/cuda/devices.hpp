@@ -2,17 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "comm/communicator.hpp"
 #include "executor/cuda/device.hpp"
 #include "tests/cuda/standin.hpp"
 #include "tests/executor/sketch.hpp"
+#include "tests/unit/matchers.hpp"
 
 /// CUDA executors on stand-ins.
 namespace isoscale::standin {

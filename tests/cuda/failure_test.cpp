@@ -3,11 +3,6 @@
 
 // These tests cover what prevents playing on GPUs, and what happens when it fails on the way.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <cstdlib>
-#include <tuple>
-#include <utility>
 
 #include "executor/cuda/errors_and_handles.hpp"
 #include "tests/cuda/devices.hpp"
@@ -17,11 +12,8 @@ namespace {
 
 using executor::message_of;
 using executor::Sketch;
-using executor::Trace;
 using program::Section;
 using program::Slice;
-using testing::AllOf;
-using testing::HasSubstr;
 
 class Failures : public OnGpus {
  protected:
@@ -203,7 +195,7 @@ TEST_F(Failures, SharedGpusAreRefusedUnlessAskedFor) {
   const char* const id = std::getenv("NCCL_HOSTID");
   const char* const fabric = std::getenv("NCCL_MNNVL_ENABLE");
   EXPECT_STREQ(fabric, "0");
-  EXPECT_THAT(id == nullptr ? "" : id, testing::EndsWith(fmt::format("-{}", gpus_.world.rank())));
+  EXPECT_THAT(id == nullptr ? "" : id, EndsWith(fmt::format("-{}", gpus_.world.rank())));
   expect_plays(*shared);
   ::unsetenv("NCCL_HOSTID");
 }
@@ -214,7 +206,7 @@ TEST_F(Failures, EachRankTakesItsOwnOfTheGpusThatAllSee) {
   const auto executor = gpus_.executor();
   EXPECT_FALSE(executor->describe().shared_device);
   EXPECT_THAT(executor->describe().facts_text.at("gpu_uuid"),
-              testing::EndsWith(fmt::format("{:02x}", gpus_.world.rank())));
+              EndsWith(fmt::format("{:02x}", gpus_.world.rank())));
   EXPECT_EQ(std::getenv("NCCL_HOSTID"), nullptr);
 }
 

@@ -3,11 +3,6 @@
 
 // Which algorithms multiply: alike on all ranks, and those that were given.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <map>
-#include <set>
-#include <sstream>
 
 #include "base/error.hpp"
 #include "tests/cuda/devices.hpp"
@@ -124,7 +119,7 @@ TEST_F(Choices, OfFp8AreTimedOnProductsThatAreNotZero) {
   const auto executor = executor_with({});
   const auto session = executor->prepare(fp8_set({}), gpus_.world);
   EXPECT_THAT(session->facts().gemm_choices,
-              testing::Contains(testing::Field(&GemmChoice::shape, testing::HasSubstr("e4m3"))));
+              Contains(testing::Field(&GemmChoice::shape, HasSubstr("e4m3"))));
   EXPECT_EQ(machine().scaled_by_zero, 0);
 }
 
@@ -154,7 +149,6 @@ TEST_F(Choices, OfFp8TellApartHowProductsAreAdded) {
     }
     return fast;
   };
-  using testing::ElementsAre;
   const std::map<std::string, std::pair<bool, bool>> expected{
       {"by-pass", {true, false}}, {"fast", {true, true}}, {"split", {false, false}}};
   const auto executor = executor_with({});
@@ -207,16 +201,15 @@ TEST_F(Choices, WithoutRoomForTheirWorkspaceOnOneRankFailAll) {
   }
   EXPECT_THAT(
       executor::message_of<base::AgreedError>([&] { return executor->prepare(set_, gpus_.world); }),
-      testing::StartsWith(fmt::format("rank {}: not enough GPU memory", last)));
+      StartsWith(fmt::format("rank {}: not enough GPU memory", last)));
   EXPECT_EQ(machine().alive, before);
 }
 
 TEST_F(Choices, OfAnotherMachineAreRefusedByNameBeforeAnythingIsPlayed) {
   auto known = choices_of();
   for (GemmChoice& choice : known) choice.algorithm.assign(choice.algorithm.size(), '7');
-  EXPECT_THAT(
-      executor::message_of([&] { return choices_of(known); }),
-      testing::AllOf(testing::HasSubstr("GEMM m="), testing::HasSubstr("--gemm-algorithms")));
+  EXPECT_THAT(executor::message_of([&] { return choices_of(known); }),
+              AllOf(HasSubstr("GEMM m="), HasSubstr("--gemm-algorithms")));
 }
 
 }  // namespace

@@ -3,29 +3,14 @@
 
 // These tests set NCCL's options and use managed memory, and check that nothing is left behind.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <cstdlib>
-#include <utility>
 
 #include "tests/cuda/devices.hpp"
 
 namespace isoscale::standin {
 namespace {
 
-using executor::Registration;
-using executor::SessionOptions;
-using executor::Sketch;
-using executor::Trace;
-using executor::Unsupported;
-using program::Advice;
-using program::Collective;
-using program::CollectiveKind;
-using program::Section;
-using program::Slice;
-using program::Space;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace executor;  // NOLINT: what is played
+using namespace program;   // NOLINT: the ops
 
 constexpr std::uint64_t count = 4'096;
 
@@ -215,7 +200,7 @@ TEST_F(Options, AnNcclThatIsOlderThanTheHeadersOffersWhatItHas) {
   expect_plays(reduction());
   {
     const auto session = prepare(reduction(), {.collective_algorithm = "ring"});
-    EXPECT_THAT(machine().choices, testing::Contains("Ring|"));  // the setting of all before 2.24
+    EXPECT_THAT(machine().choices, Contains("Ring|"));  // the setting of all before 2.24
   }
   machine().settings.nccl = 22'203;
   EXPECT_TRUE(prepare(reduction())->estimate(Section::step));

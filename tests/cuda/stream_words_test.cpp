@@ -2,10 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Words that streams wait for (plays are held back) and write (a stuck GPU is located).
-#include <gmock/gmock.h>
-
-#include <optional>
-#include <set>
 
 #include "executor/cuda/stream_words.hpp"
 #include "runner/microbench/benchmark_case.hpp"
@@ -14,22 +10,8 @@
 namespace isoscale::standin {
 namespace {
 
-using executor::Launches;
-using executor::Play;
-using executor::PlayTime;
-using executor::Sketch;
-using executor::Trace;
-using executor::Whereabouts;
-using program::OutlineOp;
-using program::Section;
-using program::Slice;
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
-using testing::StartsWith;
+using namespace executor;  // NOLINT: what is played
+using namespace program;   // NOLINT: what is played
 
 constexpr std::int64_t launch = 5'000, kernel = 3'000;  // ns
 
@@ -210,7 +192,7 @@ TEST(LatePlays, AreMadeAgain) {
   const runner::microbench::CaseRecord record = record_of(session, workloads::LaunchCost::excluded);
   EXPECT_EQ(record.repeated_plays, 3);
   EXPECT_EQ(record.late_plays, 0);
-  EXPECT_THAT(record.plays, Each(testing::DoubleEq(1e-6)));
+  EXPECT_THAT(record.plays, Each(DoubleEq(1e-6)));
   EXPECT_GT(session.hidden(), 0);
 }
 

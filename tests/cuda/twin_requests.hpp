@@ -2,16 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <optional>
-#include <utility>
-#include <vector>
-
 #include "mesh/request.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "tests/support/options.hpp"
+#include "tests/unit/matchers.hpp"
 #include "workloads/registry.hpp"
 
 /// Twins that GPUs play, real ones and stand-ins: meshes x precisions, options taking turns.

@@ -3,7 +3,6 @@
 
 // Twins on stand-in GPUs, also with transport symmetric; where it cannot run, that is said.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include "tests/cuda/devices.hpp"
 #include "tests/cuda/twin_requests.hpp"
@@ -12,18 +11,9 @@ namespace isoscale::standin {
 namespace {
 
 using executor::Sketch;
-using executor::Trace;
 using executor::Unsupported;
 using gpu_twins::Precision;
-using program::Collective;
-using program::CollectiveKind;
-using program::Direction;
-using program::Exchange;
-using program::Section;
-using program::Slice;
-using program::Space;
-using program::Transport;
-using testing::HasSubstr;
+using namespace program;  // NOLINT: the ops
 using workloads::Options;
 
 class Transports : public OnGpus {

@@ -2,22 +2,13 @@
 // SPDX-License-Identifier: MIT
 
 // Copies between layouts and between memories, advice about memory, sums and casts.
-#include <gmock/gmock.h>
-
-#include <cmath>
 
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {
 namespace {
 
-using program::Add;
-using program::Copy;
-using program::DType;
-using program::Matrix;
-using program::Slice;
-using program::Space;
-using testing::ElementsAre;
+using namespace program;  // NOLINT: the ops
 
 class Copies : public EachExecutor {};
 

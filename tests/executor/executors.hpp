@@ -2,17 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "tests/executor/sketch.hpp"
+#include "tests/unit/matchers.hpp"
 
 namespace isoscale::executor {
 
@@ -25,8 +21,7 @@ struct Backend {
   std::vector<program::DType> floats{program::DType::f64, program::DType::f32, program::DType::f16,
                                      program::DType::bf16};
 };
-/// A test program defines these: the executors under test, and those that play narrow types and
-/// tf32.
+/// A test program defines these: executors under test, and those that play narrow types and tf32.
 [[nodiscard]] std::vector<Backend> backends();
 [[nodiscard]] std::vector<Backend> narrow_backends();
 

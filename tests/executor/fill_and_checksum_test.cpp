@@ -3,14 +3,8 @@
 
 // Fills and checksums against their formulas, of every type and layout.
 
-#include <gmock/gmock.h>
-
 #include <bit>
-#include <cmath>
-#include <limits>
 #include <numbers>
-#include <random>
-#include <set>
 
 #include "executor/op_requirements.hpp"
 #include "tests/executor/executors.hpp"
@@ -18,13 +12,7 @@
 namespace isoscale::executor {
 namespace {
 
-using program::Checksum;
-using program::DType;
-using program::Fill;
-using program::FillSource;
-using program::Slice;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace program;  // NOLINT: the ops
 
 class Checksums : public EachExecutor {
  protected:
@@ -156,7 +144,7 @@ TEST_P(Fills, OfEveryTypeHaveTheSameValues) {
         Fill{.source = FillSource::constant, .value = -3}}) {
     const std::vector<double> values = filled_f64(fill);
     if (fill.source == FillSource::constant) {
-      EXPECT_THAT(values, testing::Each(fill.value));
+      EXPECT_THAT(values, Each(fill.value));
     }
     for (const DType type : all_types) expect_filled(type, fill, values);
   }

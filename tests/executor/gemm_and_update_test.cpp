@@ -3,24 +3,13 @@
 
 // Matrix products and updates of weights against f64 arithmetic.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <cmath>
-#include <limits>
-#include <tuple>
-#include <utility>
 
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {
 namespace {
 
-using program::Gemm;
-using program::Matrix;
-using program::Optimizer;
-using program::Slice;
-using program::Transpose;
-using program::Update;
+using namespace program;  // NOLINT: the ops
 
 /// Written so that a NaN fails.
 MATCHER_P(IsNear, tolerance, "") {
@@ -103,7 +92,7 @@ class Gemms : public EachExecutor {
       expected[here] = g.alpha * sum + (g.beta == 0 ? 0 : g.beta * double{addend.values[here]});
     }
     const double tolerance = (4 + g.k) * double{std::numeric_limits<T>::epsilon()};
-    EXPECT_THAT(get<T>(*session, d.matrix.slice), testing::Pointwise(IsNear(tolerance), expected));
+    EXPECT_THAT(get<T>(*session, d.matrix.slice), Pointwise(IsNear(tolerance), expected));
     EXPECT_EQ(get<T>(*session, c.matrix.slice), c.values) << "C was written";
   }
 
@@ -166,7 +155,7 @@ TEST_P(Gemms, WithoutBetaTheOldValuesDoNotMatter) {
   const auto session =
       played(sketch, with<double>(a.slice, {1, 2, 3, 4}), with<double>(b.slice, {5, 6, 7, 8}),
              with(d.slice, std::vector<double>(4, std::nan(""))));
-  EXPECT_THAT(get<double>(*session, d.slice), testing::ElementsAre(19, 22, 43, 50));
+  EXPECT_THAT(get<double>(*session, d.slice), ElementsAre(19, 22, 43, 50));
 }
 
 TEST_P(Gemms, MatrixOutsideOfItsSliceIsRefused) {
@@ -195,7 +184,7 @@ class Updates : public EachExecutor {
 template <class T>
 void expect_close(const std::vector<T>& got, const std::vector<double>& expected,
                   double tolerance) {
-  EXPECT_THAT(got, testing::Pointwise(IsNear(tolerance), expected));
+  EXPECT_THAT(got, Pointwise(IsNear(tolerance), expected));
 }
 
 /// Algorithm 1 of arXiv 1412.6980 with a gradient that stays, in f64.
@@ -241,8 +230,8 @@ TEST_P(Updates, SgdOnAMasterRoundsIntoTheWeight) {
   const float tiny = std::ldexp(1.0F, -25);
   const auto session = after_plays(sketch, with<float>(weight, {1}), with<double>(master, {1}),
                                    with<float>(gradient, {-tiny}));
-  EXPECT_THAT(get<double>(*session, master), testing::ElementsAre(1 + plays * double{tiny}));
-  EXPECT_THAT(get<float>(*session, weight), testing::ElementsAre(1 + 4 * tiny));
+  EXPECT_THAT(get<double>(*session, master), ElementsAre(1 + plays * double{tiny}));
+  EXPECT_THAT(get<float>(*session, weight), ElementsAre(1 + 4 * tiny));
 }
 
 template <class T>

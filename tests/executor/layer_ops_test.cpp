@@ -2,23 +2,13 @@
 // SPDX-License-Identifier: MIT
 
 // Norms, activations and softmax against plain f64 loops; their gradients against differences.
-#include <gmock/gmock.h>
-
-#include <cmath>
-#include <functional>
 
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {
 namespace {
 
-using program::ActivationGradient;
-using program::ActivationKind;
-using program::DType;
-using program::Matrix;
-using program::Norm;
-using program::Slice;
-using program::Softmax;
+using namespace program;  // NOLINT: the ops
 
 using Values = std::vector<double>;
 

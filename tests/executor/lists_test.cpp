@@ -2,23 +2,13 @@
 // SPDX-License-Identifier: MIT
 // Select, Spread and Rows against loops over f64.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <numeric>
 
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {
 namespace {
 
-using program::DType;
-using program::Rows;
-using program::Select;
-using program::Slice;
-using program::Spread;
+using namespace program;  // NOLINT: the ops
 
 struct Picked {
   std::vector<double> values, left;
@@ -125,10 +115,10 @@ TEST_P(Lists, SelectTakesWhatIsNotANumberBeforeAllOthers) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const auto session =
       played(sketch, with<float>(src, {1, -infinity, 3, std::numeric_limits<float>::quiet_NaN()}));
-  EXPECT_THAT(get<std::int32_t>(*session, places), testing::ElementsAre(1, 3));
+  EXPECT_THAT(get<std::int32_t>(*session, places), ElementsAre(1, 3));
   EXPECT_EQ(get<float>(*session, values)[0], -infinity);
   EXPECT_TRUE(std::isnan(get<float>(*session, values)[1]));
-  EXPECT_THAT(get<float>(*session, src), testing::ElementsAre(1, 0, 3, 0));
+  EXPECT_THAT(get<float>(*session, src), ElementsAre(1, 0, 3, 0));
 }
 
 /// Narrow types are summed in f32, and rounded once.
@@ -219,8 +209,8 @@ TEST_P(Lists, EveryRowsOpHasATableOfItsOwn) {
   sketch.emit(Rows{.rows = 3, .columns = 1, .src = a, .dst = b, .from = {2, 0, 1}});
   sketch.emit(Rows{.rows = 2, .columns = 1, .src = b, .dst = c, .from = {0, 2}});
   const auto session = played(sketch, with<double>(a.slice, {1, 2, 3}));
-  EXPECT_THAT(get<double>(*session, b.slice), testing::ElementsAre(3, 1, 2));
-  EXPECT_THAT(get<double>(*session, c.slice), testing::ElementsAre(3, 2));
+  EXPECT_THAT(get<double>(*session, b.slice), ElementsAre(3, 1, 2));
+  EXPECT_THAT(get<double>(*session, c.slice), ElementsAre(3, 2));
 }
 
 TEST_P(Lists, RefuseExtentsIndicesAndTypesThatDoNotFit) {

@@ -2,23 +2,13 @@
 // SPDX-License-Identifier: MIT
 
 // Ops on narrow types against plain f64 arithmetic.
-#include <gmock/gmock.h>
-
-#include <cmath>
-#include <set>
 
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {
 namespace {
 
-using program::Cast;
-using program::CastScale;
-using program::DType;
-using program::Gemm;
-using program::Matrix;
-using program::Slice;
-using program::Transpose;
+using namespace program;  // NOLINT: the ops
 
 class Narrow : public EachExecutor {
  protected:

@@ -1,18 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
-#include <array>
-#include <cstddef>
 #include <cstdio>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "comm/communicator.hpp"
 #include "comm/message_queue.hpp"
 #include "tests/fault/failing_calls.hpp"
+#include "tests/unit/matchers.hpp"
 
 /// Every MPI call of comm fails in turn, on all ranks at once. (What becomes of a job in which one
 /// rank fails alone is seen where the whole program runs.)
@@ -114,7 +109,7 @@ TEST(CommFaults, ALetterThatIsNotSent) {
 TEST(CommFaults, WithoutReason) {
   fault::fail({.call = "MPI_Error_string"});
   EXPECT_THAT([] { check(MPI_ERR_COUNT); },
-              testing::ThrowsMessage<MpiError>(testing::HasSubstr("no reason given")));
+              testing::ThrowsMessage<MpiError>(HasSubstr("no reason given")));
   fault::stop();
 }
 

@@ -1,20 +1,14 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cerrno>
-#include <string>
 
 #include "runner/watch/stuck_ranks.hpp"
 #include "tests/fault/failing_calls.hpp"
+#include "tests/unit/matchers.hpp"
 
 namespace isoscale::runner {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 /// The last rank can send nothing: it never answers, and is the one that is named.
 TEST(StuckRanksFaults, AMessageThatCannotBeSentIsNoAnswer) {

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: MIT
 
 // One rank on a real GPU: what only a GPU can show.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/executor/sketch.hpp"
 #include "tests/gpu/gpus.hpp"
+#include "tests/unit/matchers.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::gpu_tests {
@@ -57,9 +56,8 @@ TEST_F(OneRank, SpansLieInsideTheStepAndFollowEachOtherOnAStream) {
 TEST_F(OneRank, WhatDoesNotFitIsRefusedWithNumbersAndTheNextFits) {
   Sketch large;
   static_cast<void>(large.buffer(program::DType::f64, std::uint64_t{1} << 45U));  // 256 TiB
-  EXPECT_THAT(
-      executor::message_of([&] { return cuda_->prepare(large.on({}), self_); }),
-      testing::AllOf(testing::HasSubstr("not enough GPU memory"), testing::HasSubstr("are free")));
+  EXPECT_THAT(executor::message_of([&] { return cuda_->prepare(large.on({}), self_); }),
+              AllOf(HasSubstr("not enough GPU memory"), HasSubstr("are free")));
   const program::ProgramSet set = step_of(program::Precision::f32);
   const auto session = cuda_->prepare(set, self_);
   session->play({.section = Section::setup});

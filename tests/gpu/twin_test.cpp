@@ -3,8 +3,6 @@
 
 // Every mesh and precision computes on GPUs what one rank computes on the host.
 
-#include <algorithm>
-
 #include "tests/cuda/twin_requests.hpp"
 #include "tests/gpu/gpus.hpp"
 

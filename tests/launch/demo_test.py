@@ -1,14 +1,9 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""launch/demo.sh: what it builds and starts on machines of several kinds, and that tests/run.sh
-compiles nothing of the product a second time."""
+"""launch/demo.sh: what it builds and starts on machines of several kinds."""
 
-import collections
 import os
-import re
-import shlex
 import shutil
-import subprocess
 
 import scripts
 
@@ -157,52 +152,21 @@ class Machines(Case):
         self.assertIn("build/demo.h5", file)
 
 
-class OneBuild(scripts.Case):
-    """Both scripts configure with the real CMake, and stop before they compile."""
+class Compilers(scripts.Case):
+    """The script configures with the real CMake."""
 
-    def setUp(self):
-        super().setUp()
-        self.checkout = self.path("checkout")
+    def test_an_old_one_is_told_what_to_do(self):
+        checkout = self.path("checkout")
         for name in ("analysis", "launch", "results", "src", "tests", "workloads", "docs"):
-            shutil.copytree(os.path.join(ROOT, name), os.path.join(self.checkout, name),
+            shutil.copytree(os.path.join(ROOT, name), os.path.join(checkout, name),
                             ignore=shutil.ignore_patterns("__pycache__", "node_modules", "*.h5"))
         for name in ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md"):
-            shutil.copy(os.path.join(ROOT, name), self.checkout)
+            shutil.copy(os.path.join(ROOT, name), checkout)
         self.write("checkout/launch/install-packages.sh", "#!/bin/sh\n")
         self.write("checkout/analysis/page/make_page.cmake", "")  # nothing is fetched
-        cmake = shutil.which("cmake")
-        self.stand_in("cmake", f'[ "$1" != --build ] || exit 1; exec {cmake} "$@"')
         self.stand_in("nvidia-smi", "exit 9")
-
-    def compilations(self, script, target):
-        """The command of each object file of `target`, once the script has configured as for a
-        user: for CI, run.sh makes warnings errors."""
-        self.assert_exit(2, self.script(os.path.join(self.checkout, script), CUDACXX="/nonexistent",
-                                        CI=""))
-        build = os.path.join(self.checkout, "build")
-        commands = subprocess.run(["ninja", "-C", build, "-t", "commands", target], text=True,
-                                  capture_output=True, check=True).stdout
-        compilations = {}
-        for command in commands.splitlines():
-            words = shlex.split(command)
-            if "-c" in words and words[-1].endswith((".cpp", ".cxx")):
-                compilations[words[words.index("-o") + 1]] = command
-        return compilations
-
-    def test_an_old_compiler_is_told_what_to_do(self):
         old = self.stand_in("old-g++", 'exec g++ -U__GNUC__ -D__GNUC__=11 "$@"')
-        done = self.script(os.path.join(self.checkout, "launch/demo.sh"), CXX=old)
+        done = self.script(os.path.join(checkout, "launch/demo.sh"), CXX=old)
         self.assert_script_refused(done)
         said = " ".join(done.stderr.split())
         self.assertRegex(said, r"GNU 11\.\d+\.\d+ is too old, 12 .*CXX=g\+\+-12")
-
-    def test_no_product_source_is_compiled_twice(self):
-        first = self.compilations("launch/demo.sh", "isoscale")
-        again = self.compilations("tests/run.sh", "isoscale")
-        self.assertGreater(len(first), 40)
-        self.assertEqual(first, again)  # the same commands, so that ninja has nothing to do
-        everything = self.compilations("tests/run.sh", "all")
-        more = collections.Counter(re.match(r"(src/executor/cuda|[^/]+)", name)[1]
-                                   for name in everything if name not in first)
-        print(f"demo compiles {len(first)} objects, run.sh then {dict(more)}")
-        self.assertEqual(set(more) - {"src/executor/cuda"}, {"tests"})

@@ -14,11 +14,7 @@ namespace {
 
 using mesh::Axis;
 using mesh::AxisSet;
-using program::Collective;
-using program::CollectiveKind;
-using program::Reduction;
-using program::Section;
-using program::Slice;
+using namespace program;  // NOLINT: the ops
 
 /// How the memory of what is received lies to that of what is sent.
 enum class Place : std::uint8_t { apart, same, send_in_receive, receive_in_send };

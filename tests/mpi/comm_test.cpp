@@ -62,16 +62,6 @@ TEST_F(InWorld, CommunicatorNegativeColourGivesNoneAndAnAbandonedOneIsEmpty) {
   EXPECT_FALSE(static_cast<bool>(copy));
 }
 
-TEST_F(InWorld, CommunicatorReduces) {
-  const double last = world.size() - 1;
-  EXPECT_EQ(world.all_max(world.rank()), last);
-  EXPECT_EQ(world.all_min(world.rank()), 0);
-  EXPECT_EQ(world.all_sum(world.rank()), last * (last + 1) / 2);
-  std::vector<double> values{1.0 * world.rank(), -1.0 * world.rank()};
-  world.all_max(values);
-  EXPECT_THAT(values, ElementsAre(last, 0));
-}
-
 TEST_F(InWorld, CommunicatorBroadcastsText) {
   const int root = world.size() - 1;
   std::string long_text(200'000, 'x');
@@ -122,12 +112,6 @@ TEST_F(InWorld, GatherTakesTextsAlongATree) {
   for (std::size_t rank = 0; rank < texts.size(); ++rank) EXPECT_EQ(texts[rank], text_of(rank));
 }
 
-TEST_F(InWorld, CommunicatorAllGathers) {
-  std::vector<std::int64_t> squares(static_cast<std::size_t>(world.size()));
-  for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = static_cast<std::int64_t>(i * i);
-  EXPECT_EQ(world.all_gather(std::int64_t{world.rank()} * world.rank()), squares);
-}
-
 TEST(Blocks, AreBoundedAndCoverAll) {
   std::vector<std::byte> data(2 * block_bytes + 1);
   const auto parts = blocks(std::span{data});
@@ -150,11 +134,6 @@ TEST_F(InWorld, VoteLowestRankOfTheWorldWithAProblemSpeaks) {
   const auto reversed = world.split(0, -world.rank());
   EXPECT_EQ(all_ok(reversed, "no memory").why, fmt::format("rank {}: no memory", world.size() - 1));
   EXPECT_EQ(reversed.world_rank(reversed.rank()), world.rank());
-}
-
-/// Tests run on one machine.
-TEST_F(InWorld, NodesRanksOfOneMachineShareANode) {
-  EXPECT_EQ(node_of_rank(world), std::vector<int>(static_cast<std::size_t>(world.size()), 0));
 }
 
 TEST_F(InWorld, QuietBarrierLetsNobodyPassBeforeAllHaveCome) {
@@ -256,14 +235,6 @@ TEST_F(InWorld, MessageQueueMessagesOfATagKeepTheirOrder) {
   }
   EXPECT_FALSE(queue.take(3));
   world.quiet_barrier();
-}
-
-TEST_F(InWorld, MessageQueueARankMayWriteToItself) {
-  const MessageQueue queue{world};
-  queue.send(world.rank(), 0, std::array{mark(7)}, units::Seconds{60});
-  const Message message = wait_for(queue, 0);
-  EXPECT_EQ(message.from, world.rank());
-  EXPECT_EQ(message.bytes, std::vector{mark(7)});
 }
 
 /// Too long to go before somebody takes it, so it is read after its sender has left.

@@ -9,10 +9,7 @@ namespace isoscale::executor {
 namespace {
 
 using mesh::Axis;
-using program::Direction;
-using program::Exchange;
-using program::Section;
-using program::Slice;
+using namespace program;  // NOLINT: the ops
 
 constexpr std::uint64_t count = 20'011;  // of f64: far above any eager limit
 
@@ -100,8 +97,7 @@ TEST_P(Exchanges, ArriveOnLinesOfEveryLength) {
     point.shape = {.pp = length};
     expect_arrive(point, {{{{.number = 1}, {.offset = -1, .number = 2}}}}, Receives::reversed);
     // On streams of their own, even and odd links have communicators of their own on GPUs. In a
-    // line of two, two threads of each rank send to the same peer at once: tags alone tell messages
-    // apart.
+    // line of two, two threads of each rank send to one peer at once; tags tell messages apart.
     std::vector<Together> apart;
     for (int i = 0; i < 40; i += 2) {
       apart.push_back({{{.number = i}}, 1});

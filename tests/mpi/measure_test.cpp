@@ -13,8 +13,7 @@
 namespace isoscale::runner {
 namespace {
 
-/// Training on all ranks of a communicator, its setup played; data-parallel if no programs are
-/// given.
+/// Training on all ranks of a communicator, its setup played; data-parallel if none are given.
 struct Ready {
   explicit Ready(const comm::Communicator& point)
       : Ready(point, small_request_on("dp", {.dp = point.size()}).second) {}

@@ -10,18 +10,7 @@ namespace isoscale::runner {
 namespace {
 
 using mesh::Axis;
-using program::Collective;
-using program::Exchange;
-using program::Fill;
-using program::Gemm;
-using program::Op;
-using program::OpKind;
-using program::Phase;
-using program::Precision;
-using program::RankProgram;
-using program::Role;
-using program::Slice;
-using program::Update;
+using namespace program;  // NOLINT: the ops
 using Set = program::ProgramSet;
 
 struct Plant {

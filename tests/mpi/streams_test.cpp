@@ -11,11 +11,7 @@ namespace isoscale::executor {
 namespace {
 
 using mesh::Axis;
-using program::Direction;
-using program::Exchange;
-using program::Gemm;
-using program::Section;
-using program::Slice;
+using namespace program;  // NOLINT: the ops
 
 TEST(HostStreams, FoldedSpansFollowProgramOrderAndBeginWhenTheirOpsDo) {
   const Layers layers;
@@ -78,15 +74,6 @@ TEST(HostStreams, AreSeenWhereTheyAreInEveryPass) {
     point.world.duplicate().barrier();
     session->play({.section = Section::step});
   }
-}
-
-TEST(HostStreams, FactsTellStorageAndCommunicators) {
-  const Layers layers;
-  const Point point;
-  const auto session = point.prepare(layers.sketch);
-  EXPECT_EQ(session->facts().memory.value(), layers.sketch.program().arena_bytes[0]);
-  EXPECT_EQ(session->facts().blas_threads, 1);
-  EXPECT_GT(session->facts().communicator_creation.value(), 0);
 }
 
 /// A message to oneself of a length that Open MPI 4.1 reports to be larger than what is received.

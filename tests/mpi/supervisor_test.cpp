@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "runner/watch/supervisor.hpp"
 
-#include <gtest/gtest.h>
-
-#include <stdexcept>
+#include "tests/unit/matchers.hpp"
 
 namespace isoscale::runner {
 namespace {

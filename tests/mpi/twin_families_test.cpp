@@ -16,18 +16,6 @@ using program::Precision;
 using workloads::Options;
 using workloads::options_of;
 
-TEST(CoveringSet, PairsEveryTwoLevels) {
-  for (unsigned a = 0; a < factor_count; ++a) {
-    for (unsigned b = 0; b < a; ++b) {
-      std::map<unsigned, int> seen;
-      for (const unsigned run : covering_levels()) {
-        ++seen[((run >> a) & 1U) * 2 + ((run >> b) & 1U)];
-      }
-      EXPECT_THAT(seen, ElementsAre(Pair(0, 3), Pair(1, 3), Pair(2, 3), Pair(3, 3)));
-    }
-  }
-}
-
 using Texts = std::vector<std::string>;  ///< of options
 
 /// Points of a kind: each mesh with each way takes `runs` of the covering levels of what the way

@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Random combinations of options, ISOSCALE_RANDOM_TWINS of them, compute what one rank computes.
-#include <gtest/gtest.h>
 
 #include <bit>
-#include <cstdlib>
-#include <string>
 
 #include "tests/mpi/twin_cases.hpp"
 #include "tests/support/random_requests.hpp"

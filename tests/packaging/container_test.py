@@ -41,16 +41,6 @@ def packages_of(group):
 
 
 class Recipes(Case):
-    def test_instructions_are_docker_s(self):
-        known = {"ARG", "FROM", "WORKDIR", "COPY", "RUN", "ENV", "CMD"}
-        words = [word for word, _ in dockerfile()]
-        self.assertLessEqual(set(words), known)
-        self.assertEqual(words[:2], ["ARG", "FROM"])
-
-    def test_sections_are_apptainer_s(self):
-        known = {"", "arguments", "files", "post", "environment", "runscript", "test", "help"}
-        self.assertEqual(set(definition()), known)
-        self.assertIn("Bootstrap: docker", definition()[""])
 
     def test_arguments_are_declared_and_alike(self):
         declared = dict(rest.split("=") for word, rest in dockerfile() if word == "ARG")

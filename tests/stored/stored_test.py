@@ -20,7 +20,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).parent
 ROUNDING = 1e-12  # of sums that are added up in another order than when they were stored
-# Each version derives fingerprints anew; tests/unit/index_test.cpp says which are equal.
+# Each version derives fingerprints anew; tests/unit/join_and_index_test.cpp says which are equal.
 FINGERPRINT = re.compile(r".*/(?:fingerprint|curve) [0-9a-f]{16}")
 ISOSCALE = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
 

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include <new>
 
 #include "base/blake2b.hpp"
-#include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
 #include "base/forked_work.hpp"
@@ -28,14 +26,6 @@ namespace isoscale::base {
 namespace {
 
 using std::chrono::seconds;
-using testing::MatchesRegex;
-
-TEST(BuildInfo, NamesVersionCommitCompilerAndBuildType) {
-  EXPECT_EQ(build_info().version, ISOSCALE_EXPECTED_VERSION);
-  EXPECT_EQ(build_info().compiler, ISOSCALE_EXPECTED_COMPILER);
-  EXPECT_EQ(build_info().build_type, ISOSCALE_EXPECTED_BUILD_TYPE);
-  EXPECT_THAT(std::string{build_info().git_hash}, MatchesRegex("unknown|[0-9a-f]{12,40}(-dirty)?"));
-}
 
 TEST(Error, CarriesMessageSourceAndExitCode) {
   const auto line = __LINE__ + 1;
@@ -46,17 +36,6 @@ TEST(Error, CarriesMessageSourceAndExitCode) {
   EXPECT_EQ(error.exit_code(), ExitCode::failed);
   const UsageError usage{"unknown option"};
   EXPECT_EQ(static_cast<int>(static_cast<const Error&>(usage).exit_code()), 2);
-}
-
-TEST(Log, WritesOneWholeLineToStandardErrorAndNothingToStandardOutput) {
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  warn("first line");
-  warn("");
-  warn(std::string(100'000, 'x'));
-  const std::string error = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
-  EXPECT_EQ(error, "first line\n\n" + std::string(100'000, 'x') + "\n");
 }
 
 TEST(Log, WaitsOnlySoLongForAPipeThatIsFull) {
@@ -102,19 +81,16 @@ static_assert(std::is_nothrow_move_constructible_v<IntHandle>);
 
 TEST(HandleTest, FreesOnceAlsoAfterMovesAndResetsAndNeverNull) {
   {
-    const IntHandle none;
-    EXPECT_FALSE(none);
+    EXPECT_FALSE(IntHandle{});
     IntHandle first{1};
     EXPECT_TRUE(first);
-    IntHandle second{std::move(first)};
+    IntHandle second{std::move(first)}, third{3}, fourth{4};
     EXPECT_EQ(second.get(), 1);
-    IntHandle third{3};
     third = std::move(second);
     EXPECT_THAT(freed, ElementsAre(3));
     auto& alias = third;
     third = std::move(alias);
     EXPECT_EQ(third.get(), 1);
-    IntHandle fourth{4};
     EXPECT_EQ(fourth.release(), 4);
     EXPECT_FALSE(fourth);
     fourth.reset(5);
@@ -141,6 +117,7 @@ TEST(Lists, AreCountedAndShort) {
   EXPECT_EQ(ranges_text(std::vector{0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
   EXPECT_EQ(ranges_text(std::vector{3, 11, 19, 27, 28}), "3-27 by 8, 28");
   EXPECT_EQ(ranges_text(std::vector{0, 8, 9, 10}), "0, 8-10");
+  EXPECT_EQ(ranges_text(std::vector{0, 8, 9, 10, 20, 21}, 2), "0, 8-10 and 2 more");
   EXPECT_EQ(ranges_text(std::vector<int>{}), "");
 }
 
@@ -176,20 +153,17 @@ constexpr std::array<std::string_view, 3> axes{"pp", "tp", "dp"};
 constexpr std::array<std::string_view, 3> systems{"b200", "gh200", "h100-ndr"};
 
 TEST(NearestName, FindsTypingErrorsTheFirstOfEqualsAndBeginnings) {
-  for (const auto& [wrong, right] : {std::pair{"modle", "model"},
-                                     {"MODEL", "model"},
-                                     {"maxtime", "max-time"},
-                                     {"workloads", "workload"},
-                                     {"tpye", "dtype"}}) {
-    EXPECT_EQ(nearest_name(wrong, names), right);
-  }
+  for (const char* const wrong : {"modle", "MODEL"}) EXPECT_EQ(nearest_name(wrong, names), "model");
+  EXPECT_EQ(nearest_name("workloads", names), "workload");
+  EXPECT_EQ(nearest_name("tpye", names), "dtype");
   EXPECT_EQ(nearest_name("xp", axes), "pp");
-  EXPECT_EQ(nearest_name("h100", systems), "h100-ndr");
-  EXPECT_EQ(nearest_name("h10", systems), "h100-ndr");
+  for (const char* const begun : {"h100", "h10"}) {
+    EXPECT_EQ(nearest_name(begun, systems), "h100-ndr");
+  }
   EXPECT_EQ(nearest_name("h20", systems), "b200");
   EXPECT_EQ(did_you_mean("modle", names), "; did you mean 'model'?");
   EXPECT_EQ(did_you_mean("zzzzzzzzz", names), "");
-  for (const std::string& far : {std::string{}, std::string(9, 'z'), std::string(1'000'000, 'm')}) {
+  for (const std::string& far : {std::string{}, std::string(1'000'000, 'm')}) {
     EXPECT_EQ(nearest_name(far, names), std::nullopt);
   }
   EXPECT_EQ(nearest_name("model", {}), std::nullopt);
@@ -255,14 +229,11 @@ TEST(ParallelFor, ThrowsWhatTheFirstThrew) {
   std::vector<int> done(100, 0);
   parallel_for(done.size(), [&](std::size_t i) { done[i] = 1; });
   EXPECT_EQ(std::ranges::count(done, 1), 100);
-  try {
-    parallel_for(done.size(), [](std::size_t i) {
-      if (i % 10 == 7) throw std::runtime_error(std::to_string(i));
-    });
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "7");
-  }
+  const auto fail_at_sevens = [](std::size_t i) {
+    if (i % 10 == 7) throw std::runtime_error(std::to_string(i));
+  };
+  EXPECT_THAT([&] { parallel_for(done.size(), fail_at_sevens); },
+              testing::ThrowsMessage<std::runtime_error>("7"));
 }
 
 TEST(ParallelInOrder, BeginsTheSameItemsOnAnyNumberOfThreads) {
@@ -280,22 +251,12 @@ TEST(ParallelInOrder, BeginsTheSameItemsOnAnyNumberOfThreads) {
     EXPECT_EQ(begun, std::min(value.size(), 19 + ahead));
     EXPECT_EQ(std::ranges::count(value, 1), static_cast<long>(begun));
   }
-  EXPECT_EQ(parallel_in_order(
-                0, 2, [](auto, auto) { return true; }, [](auto) {}),
-            0U);
-  EXPECT_THROW(parallel_in_order(
-                   5, 2, [](auto, auto) { return true; },
-                   [](std::size_t item) {
-                     if (item == 3) throw std::runtime_error("three");
-                   }),
-               std::runtime_error);
-}
-
-/// In pieces of `piece` bytes.
-std::string digest_of(std::string_view bytes, std::size_t piece) {
-  Blake2b digest;
-  for (std::size_t at = 0; at < bytes.size(); at += piece) digest.add(bytes.substr(at, piece));
-  return digest.finish();
+  const auto always = [](auto, auto) { return true; };
+  const auto fail_at_three = [](std::size_t item) {
+    if (item == 3) throw std::runtime_error("three");
+  };
+  EXPECT_EQ(parallel_in_order(0, 2, always, [](auto) {}), 0U);
+  EXPECT_THROW(parallel_in_order(5, 2, always, fail_at_three), std::runtime_error);
 }
 
 std::string made(std::size_t size) {
@@ -319,7 +280,10 @@ TEST(Blake2b, GivesWhatOthersGiveInPiecesOfAnySize) {
       {made(1000003), "26eac2928cd76a2d1c4560d812b2127f037c431611d5556a761e5f8445ad10e4"}};
   for (const auto& [bytes, digest] : cases) {
     for (const std::size_t piece : {1U, 64U, 127U, 128U, 129U, 4096U}) {
-      EXPECT_EQ(digest_of(bytes, piece), digest) << bytes.size() << ' ' << piece;
+      const std::string_view whole = bytes;
+      Blake2b found;
+      for (std::size_t at = 0; at < whole.size(); at += piece) found.add(whole.substr(at, piece));
+      EXPECT_EQ(found.finish(), digest) << whole.size() << ' ' << piece;
     }
   }
 }

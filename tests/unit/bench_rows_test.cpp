@@ -10,14 +10,8 @@
 namespace isoscale::runner::microbench {
 namespace {
 
-using results::PointData;
-using results::PointStatus;
-using results::RankFacts;
-using results::RowData;
+using namespace results;  // NOLINT(google-build-using-namespace)
 using workloads::Case;
-using workloads::RowSpec;
-
-// From what ranks report of a case to its rows.
 
 TEST(RankReports, ArriveAsTheyWereSent) {
   const auto unpacked = [](std::string_view packed) {
@@ -41,7 +35,7 @@ const std::vector<RankReport> reports{
     {.wrong = 5, .plays = {5, 6}, .stream_times = {{0, 16}, {1, 24}, {0, 17}, {1, 25}, {0, 18}}}};
 const CaseRecord record{.first_call = 0.5, .times = 3, .call_times = {0.1, 0.2}};
 
-RowData row_of(const RowSpec& spec, const std::vector<RankReport>& told = reports,
+RowData row_of(const workloads::RowSpec& spec, const std::vector<RankReport>& told = reports,
                const CaseRecord& of = record) {
   return microbench::row_of(spec, Case{.calls = 4}, of, told);
 }
@@ -89,23 +83,11 @@ TEST(Rows, HaveTheClocksOfTheirGpus) {
   EXPECT_FALSE(row_of({}).number.contains("sm_clock"));
 }
 
-TEST(Rows, CountLatePlays) {
-  CaseRecord late = record;
-  EXPECT_FALSE(row_of({}).number.contains("late_plays"));
-  late.repeated_plays = 20;
-  late.late_plays = 2;
-  const auto numbers = row_of({}, reports, late).number;
-  EXPECT_EQ(numbers.at("repeated_plays"), 20);
-  EXPECT_EQ(numbers.at("late_plays"), 2);
-}
-
 TEST(Rows, AreNamedForPeople) {
   EXPECT_EQ(
       title_of({.text = {{"op", "all_reduce"}, {"dtype", "f32"}}, .number = {{"bytes", 1024}}}),
       "all_reduce f32 1.00 KiB");
 }
-
-// Classes of links from facts of ranks, and verdicts on pairs.
 
 /// Where a rank is, and its GPU ("" = none), which has links to `peers` ("" = none, "?" = nobody
 /// knows where to).
@@ -130,11 +112,8 @@ std::vector<RankFacts> facts_of(const std::vector<Place>& ranks) {
 }
 
 TEST(LinkClass, IsWhatIsKnownOfTheNodesAndGpusOfAPair) {
-  struct Sample {
-    std::vector<Place> ranks;
-    std::vector<std::tuple<int, int, std::string>> classes;
-  };
-  for (const auto& [ranks, classes] : std::vector<Sample>{
+  using Classes = std::vector<std::tuple<int, int, std::string>>;
+  for (const auto& [ranks, classes] : std::vector<std::pair<std::vector<Place>, Classes>>{
            {{{0}, {0}, {1}}, {{0, 1, "same node"}, {0, 2, "other node"}}},
            {{{0, "1B", "2C,3D"}, {0, "2C", "1B"}, {0, "4E"}, {0, "5F", "3D"}},
             {{0, 1, "same node, NVLink"},
@@ -203,15 +182,6 @@ RowData link(int src, int dst, std::vector<double> plays) {
   return made;
 }
 
-TEST(Pairs, HaveTheMedianBandwidthOfTheirPlays) {
-  const auto median = [](const std::vector<double>& plays) {
-    return median_bandwidth(link(0, 1, plays));
-  };
-  EXPECT_EQ(median({2, 1, 4})->value(), 1000);    // 2 calls in 2 s
-  EXPECT_EQ(median({2, 6, 1, 3})->value(), 800);  // 2 calls in 2.5 s
-  EXPECT_EQ(median({}), std::nullopt);
-}
-
 TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
   // The second is just as fast; the last is no bandwidth in one direction.
   std::vector<RowData> rows{link(0, 1, {1}), link(2, 1, {2}), link(1, 0, {3}), link(0, 2, {}),
@@ -247,8 +217,6 @@ TEST(SniffPhases, PairNeighboursOfANodeFirstThenPlacesOfTwoNodes) {
               ElementsAre(ElementsAre(1, 0, -1, -1), ElementsAre(3, -1, -1, 0)));
   EXPECT_THAT(sniff_phases(Nodes{0}), IsEmpty());
 }
-
-// Tests of the length of a play on each device, and of cold multiplications on a GPU's cache.
 
 constexpr units::Bytes cache{std::uint64_t{60} << 20U};
 workloads::PlayBounds bounds_of(std::string_view device) {

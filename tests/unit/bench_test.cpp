@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The plans of the benchmarks of collectives, multiplications and overlap, and of a calibration:
-// sizes as nccl-tests realises them, programs that play to their end, volumes and work by formula,
-// data whose sums are exact.
+// The plans of the benchmarks of collectives and their algorithms, multiplications and overlap, and
+// of a calibration: sizes as nccl-tests realises them, programs that play to their end, volumes and
+// work by formula, data whose sums are exact.
+#include <fmt/ranges.h>
 
 #include "program/check.hpp"
-#include "request_text.hpp"
-#include "words.hpp"
+#include "stack_samples.hpp"
+#include "workloads/algorithms/algorithms.hpp"
+#include "workloads/api/collective_algorithms.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/calibrate/calibrate.hpp"
 #include "workloads/collectives/collectives.hpp"
@@ -96,7 +98,6 @@ TEST(Collectives, SizesAreRealisedLikeNcclTests) {
   }
 }
 
-/// The choices of `types` stand for the enumerators of their names.
 TEST(Collectives, TypesAreChosenByTheirNames) {
   const std::span<const OptionSpec> table = collectives::option_table();
   const auto types = std::ranges::find(table, std::string_view{"types"}, &OptionSpec::key);
@@ -149,7 +150,6 @@ TEST(Collectives, EveryProgramPlaysToItsEnd) {
   }
 }
 
-/// The bytes that a row is named after are those that its program moves.
 TEST(Collectives, RowsSayWhatTheProgramsMove) {
   const Request request = request_on(4, "sizes=64..4KiB*4 rotate=1KiB reduction=sum"_options);
   const Bench bench = collectives::hooks().build(request, 0);
@@ -227,10 +227,8 @@ TEST(Shapes, OfAModelAreThoseOfItsTrainingStep) {
   Request training = request;
   training.options = "microbatch=2 microbatches=1 batch=2"_options;
   for (const auto& program : hybrid::build(training).programs) {
-    for (const program::Op& op : program.step().ops) {
-      if (const auto* one = std::get_if<program::Gemm>(&op.payload)) {
-        played.insert({one->m, one->n, one->k, one->batch});
-      }
+    for (const auto& [op, one] : all_of<program::Gemm>(program)) {
+      played.insert({one->m, one->n, one->k, one->batch});
     }
   }
   EXPECT_EQ(planned, played);
@@ -347,6 +345,90 @@ TEST(Calibrate, HasMultiplicationsAndWhatTrainingCommunicates) {
       ElementsAre(Pair("all_gather", ElementsAre("no")), Pair("all_reduce", ElementsAre("yes")),
                   Pair("gemm", ElementsAre("")), Pair("reduce_scatter", ElementsAre("no")),
                   Pair("sendrecv", ElementsAre("no"))));
+}
+
+using algorithms::Choice, algorithms::choices_of, algorithms::Registered;
+
+Request request_of(int ranks, Options options) {
+  options.try_emplace("sizes", "1KiB,64KiB");
+  options.try_emplace("small_sizes", "64");
+  options.try_emplace("rotate", "1MiB");
+  return {.mesh = {.dp = ranks}, .options = std::move(options)};
+}
+
+TEST(AlgorithmsBench, ListsPairsThatExistBesideTheLibrarysChoice) {
+  const auto title = [](const Choice& choice) {
+    const auto operations = mapped(
+        choice.measured.op, [](const auto operation) { return collectives::name(operation); });
+    return fmt::format("{}/{}/{}: {}", choice.algorithm, choice.protocol, name(choice.registered),
+                       fmt::join(operations, ","));
+  };
+  const Request request = request_of(2, {{"op", "all_gather,all_reduce"},
+                                         {"algorithms", "tree,pat"},
+                                         {"protocols", "ll,simple"},
+                                         {"registration", "none,symmetric"}});
+  EXPECT_THAT(mapped(choices_of(request), title),
+              ElementsAre("//none: all_gather,all_reduce", "tree/ll/none: all_reduce",
+                          "tree/simple/none: all_reduce", "pat/simple/none: all_gather",
+                          "//none: all_gather,all_reduce,sendrecv",
+                          "//symmetric: all_gather,all_reduce,sendrecv"));
+  // All: 3 protocols of ring and tree, 5 that have one, the library's, and three registrations.
+  EXPECT_EQ(choices_of(request_of(2, {})).size(), 2U * 3 + 5 + 1 + 3);
+}
+
+TEST(AlgorithmsBench, EverySessionHoldsTogetherAndSaysWhatItWasTold) {
+  const Request request = request_of(4, {});
+  const int batches = algorithms::hooks().batches(request);
+  for (int batch = 0; batch < batches; ++batch) {
+    const Choice choice = choices_of(request)[static_cast<std::size_t>(batch)];
+    const Bench bench = algorithms::hooks().build(request, batch);
+    EXPECT_NO_THROW(program::check(bench.set));
+    EXPECT_EQ(bench.session.collective_algorithm, choice.algorithm);
+    EXPECT_EQ(bench.session.collective_protocol, choice.protocol);
+    EXPECT_EQ(bench.session.registration == program::Registration::local,
+              choice.registered == Registered::local);
+    for (std::size_t i = 0; i < bench.cases.size(); ++i) {
+      EXPECT_FALSE(algorithms::hooks().expect(request, batch, i, 1).empty());
+    }
+    for (const RowSpec& row : bench.rows) {
+      EXPECT_EQ(row.text.at("algorithm"), choice.algorithm.empty() ? "library" : choice.algorithm);
+      EXPECT_EQ(row.text.at("registration"), name(choice.registered));
+      EXPECT_EQ(row.text.at("chosen"), choice.algorithm.empty() ? "unknown" : choice.algorithm);
+    }
+    for (const Case& one : bench.cases) EXPECT_TRUE(one.wants_estimate);
+    for (const program::Buffer& buffer : bench.set.programs.front().buffers) {
+      EXPECT_EQ(buffer.space == program::Space::symmetric,
+                choice.registered == Registered::symmetric);
+    }
+  }
+}
+
+/// The expected algorithms follow NCCL's user guide and its tuning model.
+TEST(CollectiveAlgorithms, AreThoseOfNccl) {
+  using enum program::CollectiveKind;
+  const auto names = [](program::CollectiveKind kind) {
+    std::vector<std::string_view> result;
+    for (const CollectiveAlgorithm& algorithm : collective_algorithms) {
+      if (algorithm.does(kind)) result.push_back(algorithm.name);
+    }
+    return result;
+  };
+  for (const auto kind : {all_gather, reduce_scatter}) {
+    EXPECT_THAT(names(kind), IsSupersetOf({"pat", "nvls", "ring"}));
+    for (const auto* const name : {"tree", "nvlstree", "collnetchain"}) {
+      EXPECT_THAT(names(kind), Not(Contains(name)));
+    }
+  }
+  EXPECT_THAT(names(all_reduce), Not(Contains("pat")));
+  EXPECT_THAT(names(broadcast), ElementsAre("ring"));
+  EXPECT_THAT(names(all_to_all), IsEmpty());
+  for (const CollectiveAlgorithm& algorithm : collective_algorithms) {
+    EXPECT_EQ(has_protocol(algorithm, "ll128"),
+              algorithm.name == "ring" || algorithm.name == "tree");
+    EXPECT_TRUE(has_protocol(algorithm, "simple"));
+  }
+  EXPECT_EQ(find_named(collective_algorithms, "bruck"), nullptr);
+  EXPECT_EQ(find_named(collective_protocols, "LL"), nullptr);
 }
 
 }  // namespace

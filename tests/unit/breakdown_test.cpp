@@ -1,11 +1,20 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/replay.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis_test.hpp"
+#include "program/outline.hpp"
+#include "simulate/simulate.hpp"
+#include "stack_samples.hpp"
+#include "tests/support/random_requests.hpp"
+#include "tests/support/unit_costs.hpp"
 
-namespace isoscale::analysis {
+/// Breakdowns of hand-made steps, and of simulated ones: their costs are the truth to find again.
+namespace isoscale::analysis::breakdown {
 namespace {
 
 /// The test expects these values of one rank, in nanoseconds.
@@ -14,7 +23,7 @@ struct Expected {
   double step = 0, hidden = 0, moving = 0;
 };
 
-void expect_breakdown(const breakdown::Breakdown& at, const Expected& wanted) {
+void expect_breakdown(const Breakdown& at, const Expected& wanted) {
   EXPECT_THAT(
       (std::array{at.compute * 1e9, at.copies * 1e9, at.transfer * 1e9, at.wait * 1e9,
                   at.bubble * 1e9, at.gap * 1e9, at.other * 1e9, at.step * 1e9,
@@ -25,7 +34,7 @@ void expect_breakdown(const breakdown::Breakdown& at, const Expected& wanted) {
       << "compute, copies, transfer, wait, bubble, gap, other, step, hidden, moving; nanoseconds";
 }
 
-void expect_ranks(const breakdown::BreakdownResult& result, const std::vector<Expected>& expected) {
+void expect_ranks(const BreakdownResult& result, const std::vector<Expected>& expected) {
   ASSERT_EQ(result.of_rank.size(), expected.size()) << result.missing;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     SCOPED_TRACE("rank " + std::to_string(i));
@@ -52,7 +61,7 @@ results::PointData point_of(const mesh::Shape& shape, std::vector<Script> script
 void expect_cases(const std::vector<Case>& cases) {
   for (const Case& at : cases) {
     SCOPED_TRACE(at.name);
-    const auto result = breakdown::breakdown(point_of(at.shape, at.scripts, at.traced));
+    const auto result = breakdown(point_of(at.shape, at.scripts, at.traced));
     expect_ranks(result, at.expected);
     EXPECT_THAT(result.missing, HasSubstr(at.missing));
     EXPECT_EQ(result.missing.empty(), at.missing.empty()) << result.missing;
@@ -137,7 +146,7 @@ TEST(PipelineReport, HasNoNegativeTimeOfAMessageThatEndsBeforeItsPartnerBegins) 
       point_of({.pp = 2}, two_stages(),
                {{trace(0, {0, 72}, {{0, 10}, {20, 22}, {22, 52}, {52, 72}}),
                  trace(1, {0, 52}, {{0, 12}, {12, 22}, {30, 50}, {50, 52}})}});
-  const auto report = breakdown::pipeline_report(point, breakdown::traced_steps(point));
+  const auto report = pipeline_report(point, traced_steps(point));
   ASSERT_TRUE(report && report->hand_over);
   EXPECT_EQ(report->hand_over->messages, 2U);
   EXPECT_NEAR(report->hand_over->median, 1e-9, 1e-18);
@@ -146,19 +155,19 @@ TEST(PipelineReport, HasNoNegativeTimeOfAMessageThatEndsBeforeItsPartnerBegins) 
 
 TEST(Breakdown, CountsNoHiddenTransferWhileAPostedMessageWaits) {
   // Rank 0 posts its receive at 0 and computes until 80; rank 1 sends from 60 to 70.
-  const auto result = breakdown::breakdown(
+  const auto result = breakdown(
       point_of({.pp = 2}, {Script{}.receive(1, 1).compute(0), Script{}.compute(0).send(-1, 0)},
                step({0, 80}, {{{0, 70}, {0, 80}}, {{0, 60}, {60, 70}}})));
   expect_ranks(result, {{.compute = 80, .step = 80, .hidden = 70, .moving = 10},
                         {.compute = 60, .transfer = 10, .other = 10, .step = 80}});
-  const breakdown::Breakdown& on_pp = result.by_axes.at(Axis::pp);  // means over both ranks
+  const Breakdown& on_pp = result.by_axes.at(Axis::pp);  // means over both ranks
   EXPECT_DOUBLE_EQ(on_pp.hidden_communication, 35e-9);
   EXPECT_DOUBLE_EQ(on_pp.hidden_transfer, 5e-9);
 }
 
 TEST(Breakdown, OfTensorParallelRanksSplitsWaitFromTransfer) {
   // Rank 1 comes to the all-reduce 20 ns after rank 0; both leave it at 80.
-  const auto result = breakdown::breakdown(
+  const auto result = breakdown(
       point_of({.tp = 2}, {Script{}.compute().all_reduce(Axis::tp).compute()},
                step({0, 100}, {{{0, 30}, {30, 80}, {80, 100}}, {{0, 50}, {50, 80}, {80, 98}}})));
   expect_ranks(result, {{.compute = 50, .transfer = 30, .wait = 20, .step = 100},
@@ -181,12 +190,12 @@ TEST(Breakdown, AveragesOverStepsAndSkipsWarmUpAndDroppedOnes) {
   for (int i = 0; i < 5; ++i) add_step(point, step({0, 100}, {{{0, 10 * i}}}));
   point.warm_up_steps = 2;
   point.dropped = {0, 0, 0, 1, 0};
-  expect_ranks(breakdown::breakdown(point), {{.compute = 30, .other = 70, .step = 100}});
+  expect_ranks(breakdown(point), {{.compute = 30, .other = 70, .step = 100}});
 }
 
 TEST(BreakdownOther, IsNegativeOutsideOfTheStepAndDoesNotCancelBetweenCauses) {
   const auto of = [](const Script& script, const Spans& spans) {
-    return breakdown::breakdown(point_of({}, {script}, step({0, 100}, {spans})));
+    return breakdown(point_of({}, {script}, step({0, 100}, {spans})));
   };
   const auto outside = of(Script{}.compute().copy(), {{-5, 60}, {60, 120}});
   expect_ranks(outside, {{.compute = 65, .copies = 60, .other = -25, .step = 100}});
@@ -201,9 +210,9 @@ TEST(BreakdownOther, IsNegativeOutsideOfTheStepAndDoesNotCancelBetweenCauses) {
 TEST(BreakdownOther, AcceptsOverlapOfStreamsUnlessTheyWereFolded) {
   auto point =
       point_of({}, {Script{}.compute(0).compute(1)}, step({0, 100}, {{{0, 60}, {50, 100}}}));
-  expect_ranks(breakdown::breakdown(point), {{.compute = 100, .step = 100}});
+  expect_ranks(breakdown(point), {{.compute = 100, .step = 100}});
   point.folded = true;
-  expect_ranks(breakdown::breakdown(point), {{.compute = 90, .other = 10, .step = 100}});
+  expect_ranks(breakdown(point), {{.compute = 90, .other = 10, .step = 100}});
 }
 
 TEST(BreakdownMissing, SaysWhatIsNotKnown) {
@@ -213,7 +222,7 @@ TEST(BreakdownMissing, SaysWhatIsNotKnown) {
        {Script{}.compute().all_reduce(Axis::dp)},
        {{trace(1, {0, 100}, {{0, 40}, {40, 100}})}},
        {{.compute = 40, .transfer = 60, .step = 100}},
-       "0, 2, 3"},
+       "0, 2-3"},
       {"nothing where ranks without trace are in other groups",
        {.tp = 2, .dp = 2},
        {Script{}.all_reduce(Axis::tp)},
@@ -247,7 +256,7 @@ TEST(BreakdownMissing, NamesRanksWithoutAlignedClocksAndClocksThatAgreeTooLittle
                         {{trace(0, {0, 50}, {{0, 50}}), trace(1, {0, 50}, {{20, 50}}),
                           trace(2, {900, 950}, {{930, 950}})}});
   point.clock_error[2] = std::numeric_limits<double>::quiet_NaN();
-  const auto result = breakdown::breakdown(point);
+  const auto result = breakdown(point);
   expect_ranks(result, {{.transfer = 30, .wait = 20, .step = 50},
                         {.transfer = 30, .gap = 20, .step = 50},
                         {.transfer = 20, .gap = 30, .step = 50}});
@@ -256,9 +265,9 @@ TEST(BreakdownMissing, NamesRanksWithoutAlignedClocksAndClocksThatAgreeTooLittle
   point = point_of({.dp = 2}, {Script{}.all_reduce(Axis::dp)},
                    step({0, 1000}, {{{0, 1000}}, {{0, 1000}}}));
   point.clock_error[1] = 9e-9;
-  EXPECT_EQ(breakdown::breakdown(point).missing, "");
+  EXPECT_EQ(breakdown(point).missing, "");
   point.clock_error[1] = 200e-9;
-  EXPECT_THAT(breakdown::breakdown(point).missing, HasSubstr("200 ns"));
+  EXPECT_THAT(breakdown(point).missing, HasSubstr("200 ns"));
 }
 
 TEST(BreakdownMissing, SaysWhyThereIsNone) {
@@ -266,7 +275,7 @@ TEST(BreakdownMissing, SaysWhyThereIsNone) {
     auto point = point_of({}, {Script{}.compute().compute(1).after(0, 1)},
                           step({0, 10}, {{{0, 5}, {5, 10}}}));
     damage(point);
-    const breakdown::BreakdownResult result = breakdown::breakdown(point);
+    const BreakdownResult result = breakdown(point);
     EXPECT_FALSE(result.mean);
     return result.missing;
   };
@@ -277,11 +286,163 @@ TEST(BreakdownMissing, SaysWhyThereIsNone) {
 
 TEST(RankList, NamesTheRanksInTheWorld) {
   results::PointData point;
-  const std::string own = breakdown::rank_list(point, {0, 1});
+  const std::string own = rank_list(point, {0, 1});
   point.world_rank = {0, 2, 1, 3};
-  EXPECT_EQ(breakdown::rank_list(point, {0, 2}), own) << "neighbours in the world alone";
-  EXPECT_NE(breakdown::rank_list(point, {0, 1}), own);
+  EXPECT_EQ(rank_list(point, {0, 2}), own) << "neighbours in the world alone";
+  EXPECT_NE(rank_list(point, {0, 1}), own);
+}
+
+constexpr double ns = 1e-9;
+
+/// The last of several plays, in which no rank feels that all began together.
+void play(results::PointData& point, const simulate::Costs& costs) {
+  point.traces = {simulate::simulate(point.outline, costs, {.plays = 4}).back()};
+  point.clock_offset.assign(static_cast<std::size_t>(point.ranks), 0);
+  point.clock_error.assign(static_cast<std::size_t>(point.ranks), 0);
+}
+
+/// GPipe on one stream: all forwards, then all backwards; nanoseconds.
+results::PointData gpipe(int stages, int microbatches, int forward, int backward, int transfer) {
+  std::vector<Script> ranks;
+  simulate::Costs costs;
+  for (int stage = 0; stage < stages; ++stage) {
+    Script& script = ranks.emplace_back();
+    auto& cost = costs.tables.emplace_back();
+    const auto has = [&](int other) { return 0 <= stage + other && stage + other < stages; };
+    const auto pass = [&](int from, int time, int to) {
+      for (int i = 0; i < microbatches; ++i) {
+        if (has(from)) {
+          script.receive(from);
+          cost.emplace_back(transfer);
+        }
+        script.compute();
+        cost.emplace_back(time);
+        if (has(to)) {
+          script.send(to);
+          cost.emplace_back(transfer);
+        }
+      }
+    };
+    pass(-1, forward, 1);
+    pass(1, backward, -1);
+  }
+  results::PointData point = samples::point({.pp = stages}, ranks, {});
+  costs.table_of_rank = point.outline.outline_of_rank;
+  play(point, costs);
+  return point;
+}
+
+TEST(SimulatedBreakdown, SplitsTransfersFromBubble) {
+  for (const int transfer : {0, 6}) {
+    const auto result = breakdown(gpipe(4, 8, 50, 100, transfer));
+    ASSERT_EQ(result.of_rank.size(), 4U) << result.missing;
+    for (std::size_t stage = 0; stage < 4; ++stage) {
+      SCOPED_TRACE(testing::Message() << "stage " << stage << ", transfer " << transfer);
+      const Breakdown& part = result.of_rank[stage];
+      const int neighbours = stage == 0 || stage == 3 ? 1 : 2;
+      EXPECT_NEAR(part.compute, 8 * 150 * ns, 1e-15);
+      EXPECT_NEAR(part.transfer, neighbours * 2 * 8 * transfer * ns, 1e-15);
+      EXPECT_NEAR(part.bubble, 3 * 150 * ns, 1e-15);
+      EXPECT_NEAR(part.gap, 0, 1e-15);
+      EXPECT_NEAR(part.wait, part.step - part.compute - part.transfer - part.bubble, 1e-15)
+          << "the rest is the network's doing";
+      EXPECT_GE(part.wait, 0);
+      if (transfer == 0) {
+        EXPECT_NEAR(part.wait, 0, 1e-15);
+      }
+    }
+  }
+}
+
+TEST(SimulatedBreakdown, UsesLikeRanksForThoseThatWereNotTraced) {
+  auto point = gpipe(2, 4, 10, 20, 0);
+  // Two replicas of the pipeline, of which only the first was traced.
+  const auto traced = point.traces.front().ranks;
+  point.mesh = point.outline.mesh = {.dp = 2, .pp = 2};
+  point.ranks = 4;
+  point.outline.outline_of_rank = {0, 0, 1, 1};
+  point.clock_offset.assign(4, 0);
+  point.clock_error.assign(4, 0);
+  point.traces.front().ranks = {traced[0], traced[1]};
+  point.traces.front().ranks[1].rank = 2;
+  const auto result = breakdown(point);
+  ASSERT_TRUE(result.mean) << result.missing;
+  EXPECT_EQ(result.ranks, (std::vector{0, 2}));
+  EXPECT_NEAR(result.mean->bubble / result.mean->step, 1.0 / 5.0, 1e-9);
+  EXPECT_THAT(result.missing, EndsWith("ranks 1, 3"));
+}
+
+/// The steps of the workload hybrid on a mesh, whose pp and tp make the tiny model larger.
+program::OutlineSet tiny_steps(const mesh::Shape& mesh, int layers, const std::string& options) {
+  workloads::Request base{.model = workloads::load_model("tiny"),
+                          .options = workloads::options_of(options)};
+  base.model.layers = layers;
+  return program::outline(workloads::weak(base, mesh), program::Section::step);
+}
+
+/// The programs that are really played, under costs of their GEMMs alone.
+TEST(SimulatedBreakdown, FindsTheBubbleOfTheWorkloadsSchedules) {
+  for (const char* const schedule : {"gpipe", "1f1b"}) {
+    for (const auto& [shape, microbatches] :
+         {std::pair{mesh::Shape{.pp = 4}, 8}, {mesh::Shape{.tp = 2, .dp = 2, .pp = 2}, 3}}) {
+      results::PointData point;
+      point.mesh = shape;
+      point.ranks = shape.size();
+      point.outline = tiny_steps(
+          shape, 1,
+          fmt::format("microbatch=2 microbatches={} schedule={}", microbatches, schedule));
+      play(point, simulate::unit_costs(point.outline));
+      const auto result = breakdown(point);
+      SCOPED_TRACE(std::string{schedule} + " on " + mesh::to_string(shape));
+      EXPECT_EQ(result.missing, "");
+      ASSERT_TRUE(result.mean);
+      const Breakdown& mean = *result.mean;
+      EXPECT_NEAR(mean.bubble / mean.step, (shape.pp - 1.0) / (microbatches + shape.pp - 1.0),
+                  1e-9);
+      EXPECT_NEAR(mean.compute + mean.bubble, mean.step, 1e-9 * mean.step);
+      EXPECT_NEAR(mean.other, 0, 1e-9 * mean.step);
+      EXPECT_EQ(result.unaccounted, 0);
+    }
+  }
+}
+
+/// Simulates a hybrid step of 32 ranks, whole and without likes, on a network without cost.
+TEST(LikeRanks, PlayAsTheWholeMeshDoes) {
+  const mesh::Shape shape{.tp = 2, .dp = 8, .pp = 2};
+  const program::OutlineSet set = tiny_steps(shape, 8, "microbatch=1 microbatches=4");
+  // Ranks at dp = 3 are slow, those of one tp there slower; all else is alike by program.
+  simulate::Costs costs;
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    const mesh::Coordinates at = mesh::coordinates(shape, rank);
+    const std::uint32_t kind = at.dp == 3 ? 1U + static_cast<std::uint32_t>(at.tp) : 0U;
+    costs.table_of_rank.push_back(3 * set.outline_of_rank[static_cast<std::size_t>(rank)] + kind);
+  }
+  for (const program::Outline& outline : set.outlines) {
+    for (int kind = 0; kind < 3; ++kind) {
+      auto& table = costs.tables.emplace_back();
+      for (std::size_t op = 0; op < outline.ops.size(); ++op) {
+        const bool free = program::communicates(outline.ops[op].kind);
+        table.emplace_back(free ? 0 : 100 + static_cast<int>(op % 7) * (kind + 1));
+      }
+    }
+  }
+  const simulate::ReducedMesh like = like_ranks(set, costs);
+  EXPECT_EQ(like.mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
+  program::OutlineSet few{.mesh = like.mesh, .outlines = set.outlines, .outline_of_rank = {}};
+  simulate::Costs few_costs{.tables = costs.tables, .table_of_rank = {}};
+  for (const int rank : like.rank) {
+    few.outline_of_rank.push_back(set.outline_of_rank[static_cast<std::size_t>(rank)]);
+    few_costs.table_of_rank.push_back(costs.table_of_rank[static_cast<std::size_t>(rank)]);
+  }
+  const auto whole = simulate::simulate(set, costs, {.plays = 3});
+  const auto small = simulate::simulate(few, few_costs, {.plays = 3});
+  for (std::size_t play = 0; play < whole.size(); ++play) {
+    for (std::size_t rank = 0; rank < whole[play].ranks.size(); ++rank) {
+      EXPECT_EQ(whole[play].ranks[rank].spans, small[play].ranks[like.place[rank]].spans);
+      EXPECT_EQ(whole[play].ranks[rank].end, small[play].ranks[like.place[rank]].end);
+    }
+  }
 }
 
 }  // namespace
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -1,13 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-// The tests check how long points take by their estimates, and which of them a budget holds.
-
 #include "planned_runs.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/step_loop.hpp"
 #include "series.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -27,7 +23,6 @@ plan::PlannedPoint point_of(std::string_view workload) {
   return point;
 }
 
-/// The settings of a run with this loop.
 settings::RunConfig lasting(double seconds, double precision = settings::RunConfig{}.precision) {
   settings::RunConfig config;
   config.max_time = Seconds{seconds};
@@ -207,6 +202,7 @@ TEST_F(TurnsOfACurve, WithoutABudgetAreThePlansAndEndWithWhatFailedBefore) {
   EXPECT_EQ(turns.next(Seconds{1e6})->loop, config_.max_time);
   EXPECT_THAT(play(turns, 100), ElementsAre(0, 1, 2));
   EXPECT_TRUE(turns.waiting().empty());
+  EXPECT_EQ(turns.shortened(), 0);
   EXPECT_FALSE(turns.shortest().has_value());
   EXPECT_THAT(play(some, 1), ElementsAre(0, 2));
   EXPECT_THAT(play(again, 1), ElementsAre(1, 2, 0));
@@ -220,15 +216,6 @@ TEST_F(TurnsOfACurve, KeepABudgetAndMakeUseOfIt) {
   EXPECT_LT(*turns.shortest(), config_.max_time);
   EXPECT_LE(elapsed_, Seconds{50});
   EXPECT_GT(elapsed_, Seconds{45});
-}
-
-TEST_F(TurnsOfACurve, LeaveNothingShortWhereThereIsTimeForAll) {
-  Seconds all{0};
-  for (const int index : {0, 1, 2}) all += plan::total(estimate(index), estimate(index).most);
-  config_.budget = 2 * all;
-  plan::Schedule turns = turns_of();
-  EXPECT_THAT(play(turns, 1), ElementsAre(0, 2, 1));
-  EXPECT_EQ(turns.shortened(), 0);
 }
 
 /// The first takes ten times its share: of the others, whatever fits comes still.
@@ -273,12 +260,6 @@ TEST_F(TurnsOfACurve, AreForetoldByEstimates) {
   for (const auto& [index, loop] : plan::expected_loops(plan_, config_, "host")) {
     EXPECT_EQ(loop, estimate(index).likely);
   }
-  config_.budget = Seconds{50};
-  const auto loops = plan::expected_loops(plan_, config_, "host");
-  ASSERT_EQ(loops.size(), 3U);
-  EXPECT_LE(loops.at(0), turns_of().next(Seconds{0})->loop);
-  config_.budget = Seconds{1e-3};
-  EXPECT_TRUE(plan::expected_loops(plan_, config_, "host").empty());
 }
 
 TEST_F(TurnsOfACurve, AreMissedWhenNoneWasTaken) {
@@ -307,9 +288,6 @@ TEST(EndsThenMiddles, BisectEveryGap) {
   const auto order = plan::ends_then_middles;
   EXPECT_THAT(order(0), IsEmpty());
   EXPECT_THAT(order(1), ElementsAre(0));
-  EXPECT_THAT(order(2), ElementsAre(0, 1));
-  EXPECT_THAT(order(3), ElementsAre(0, 2, 1));
-  EXPECT_THAT(order(6), ElementsAre(0, 5, 2, 1, 3, 4));
   EXPECT_THAT(order(9), ElementsAre(0, 8, 4, 2, 6, 1, 3, 5, 7));
 }
 

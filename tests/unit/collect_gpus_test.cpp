@@ -12,10 +12,6 @@ using machine::find_fake;
 using machine::NvmlLibrary;
 using machine::some_error;
 
-constexpr const char* first_path = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:1b:00.0";
-constexpr const char* second_path =
-    "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:1c:00.0";
-
 class Gpus : public testing::Test {
  protected:
   Gpus() {
@@ -29,9 +25,6 @@ class Gpus : public testing::Test {
   [[nodiscard]] CheckedNode find() const {
     const NvmlLibrary library{find_fake};
     return collect_node({.root = tree_.root(), .nvml = &library}, {});
-  }
-  [[nodiscard]] CheckedNode find_without_library() const {
-    return collect_node({.root = tree_.root()}, {});
   }
   [[nodiscard]] GpuFacts first() const { return find().gpus.value().at(0); }
   [[nodiscard]] CheckedPeers peers() const { return find().peers.at(0); }
@@ -147,7 +140,7 @@ TEST_F(Gpus, SayHowFarTheyAreInJoiningTheirFabric) {
 TEST_F(Gpus, AreThoseOfTheLibraryAndThenOthersOnTheBus) {
   put_on_bus();
   tree_.pci_function("pci0000:80/0000:80:01.0/0000:81:00.0", "0x10de", "0x030200");
-  tree_.write(std::string{"sys/devices/"} + second_path + "/numa_node", "1\n");
+  tree_.write("sys/devices/" + second_path + "/numa_node", "1\n");
   tree_.write("sys/devices/pci0000:80/0000:80:01.0/0000:81:00.0/max_link_width", "16\n");
   const CheckedNode found = find();
   ASSERT_THAT(found.gpus, Optional(SizeIs(3)));
@@ -163,9 +156,10 @@ TEST_F(Gpus, AreThoseOfTheLibraryAndThenOthersOnTheBus) {
 }
 
 TEST_F(Gpus, ComeFromTheBusAloneWithoutTheLibrary) {
-  EXPECT_EQ(find_without_library().gpus, std::nullopt);
+  const FactSources bus{.root = tree_.root()};
+  EXPECT_EQ(collect_node(bus, {}).gpus, std::nullopt);
   put_on_bus();
-  const CheckedNode found = find_without_library();
+  const CheckedNode found = collect_node(bus, {});
   ASSERT_THAT(found.gpus, Optional(SizeIs(2)));
   EXPECT_EQ(found.gpus_lost, std::nullopt);
   EXPECT_THAT(found.peers, ElementsAre(FieldsAre(0, 1, std::nullopt, "one switch")));

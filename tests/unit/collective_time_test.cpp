@@ -6,11 +6,8 @@
 
 #include "analysis/predict/collective_times.hpp"
 #include "analysis/predict/system_file.hpp"
-#include "base/error.hpp"
 #include "matchers.hpp"
-#include "settings/run_config.hpp"
 #include "simulate/layout.hpp"
-#include "simulate/machine.hpp"
 #include "simulate/op_time.hpp"
 
 namespace isoscale::simulate {
@@ -37,9 +34,9 @@ double bus_rate(const Network& network, double bytes, int gpus) {
   return 2.0 * (gpus - 1) / gpus * bytes / all_reduce(network, bytes, at);
 }
 
-/// The errors of model / published - 1 of each table of tests/bench/published/collectives.csv.
-std::map<std::string, std::vector<double>> published_errors() {
-  std::map<std::string, std::vector<double>> errors;
+TEST(CollectiveTime, FollowsPublishedCurves) {
+  // The errors of model / published - 1 of each table of tests/bench/published/collectives.csv.
+  std::map<std::string, std::vector<double>> errors_of;
   std::ifstream file{ISOSCALE_PUBLISHED};
   std::string line;
   std::getline(file, line);
@@ -55,14 +52,10 @@ std::map<std::string, std::vector<double>> published_errors() {
                                  ? value * 1e-6
                                  : rounds * (members - 1) / members * bytes / (value * 1e9);
     const double model = seconds(network_of(cells.at(1)), kind, bytes, place(members, nodes));
-    errors[cells.at(0)].push_back(model / published - 1);
+    errors_of[cells.at(0)].push_back(model / published - 1);
   }
-  return errors;
-}
-
-TEST(CollectiveTime, FollowsPublishedCurves) {
   int rows = 0;
-  for (const auto& [table, errors] : published_errors()) {
+  for (const auto& [table, errors] : errors_of) {
     // Its 32 KiB take 44 us, of which most is PyTorch's call; the sheet is NCCL's.
     if (table == "8xA100 AR (stas00)") continue;
     const bool is_large = table.starts_with("H100 NVLSTree");  // 32 to 8,192 GPUs
@@ -206,8 +199,7 @@ TEST(CollectiveTime, SwitchesBetweenNodesPassEachByteUpAndDownOnce) {
   EXPECT_NEAR(all_reduce(network, bytes, place(32, 4)) * 1e6, 35 + 9.0 / 8 * 320e6 / 80e3, 1e-6);
 }
 
-/// With the numbers of docs/predicting.md, against the two published rows of 64 H100 that name
-/// SHARP.
+/// Numbers of docs/predicting.md against the two published rows of 64 H100 that name SHARP.
 TEST(CollectiveTime, SwitchesBetweenNodesReachWhatWasPublished) {
   Network network = network_of("h100-ndr");
   network.algorithms = {Algorithm::collnet};
@@ -312,19 +304,6 @@ TEST(CollectiveTime, ProtocolsAreLimitedByTheNumberOfNodes) {
   EXPECT_NEAR(rate(1) / 50e9, 1, 1e-4);
   EXPECT_NEAR(rate(2) / 20e9, 1, 1e-4);
   EXPECT_NEAR(rate(4) / 5e9, 1, 1e-4);
-}
-
-TEST(CollectiveTime, ASheetTakesAbsentValuesFromItsBase) {
-  const auto base = analysis::predict::load_system("h100-ndr");
-  const auto box = analysis::predict::parse_system(
-      "base = \"h100-ndr\"\nname = \"Box\"\n[network.across]\nlatency = 1e-5\n", "box.toml");
-  EXPECT_EQ(box.name, "Box");
-  EXPECT_EQ(box.network->across.latency, 1e-5);
-  EXPECT_EQ(box.network->across.bandwidth, base.network->across.bandwidth);
-  EXPECT_EQ(box.network->protocols.size(), base.network->protocols.size());
-  EXPECT_EQ(box.processor->units, base.processor->units);
-  EXPECT_THROW((void)analysis::predict::parse_system("base = \"h1\"\n", "box.toml"),
-               base::UsageError);
 }
 
 /// The command of `predict SHEET --workload collectives` with these settings.

@@ -3,8 +3,6 @@
 #include "base/build_info.hpp"
 #include "parsed_commands.hpp"
 #include "settings/option_table.hpp"
-#include "settings/values.hpp"
-#include "words.hpp"
 
 namespace isoscale::settings {
 namespace {
@@ -89,17 +87,6 @@ TEST(CommandLine, QuotesTheCommandForAShell) {
   EXPECT_EQ(base::shell_quoted(Arguments{"a\nb\xff\\'1"}), R"($'a\012b\377\\\'1')");
 }
 
-TEST(GpuBind, KnowsThreeKindsOfNames) {
-  using Kind = GpuName::Kind;
-  EXPECT_THAT(parse_gpu_bind("3,0,10"),
-              ElementsAre(GpuName{Kind::index, "3"}, GpuName{Kind::index, "0"},
-                          GpuName{Kind::index, "10"}));
-  EXPECT_THAT(
-      parse_gpu_bind("GPU-12ab,MIG-0f,0000:1b:00.0,1B:0.7"),
-      ElementsAre(GpuName{Kind::uuid, "GPU-12ab"}, GpuName{Kind::uuid, "MIG-0f"},
-                  GpuName{Kind::pci_bus_id, "0000:1b:00.0"}, GpuName{Kind::pci_bus_id, "1B:0.7"}));
-}
-
 /// The test gives options that no test of tests/cli gives.
 TEST(CommandLine, Report) {
   const auto plain = parsed<ReportCommand>("report -- -odd.h5");
@@ -159,23 +146,14 @@ TEST(CommandLine, ListingsShowEachItem) {
 TEST(CommandLine, HelpComesWithoutArgumentsAndAtBothLevels) {
   EXPECT_THAT(text_of({}), AllOf(HasSubstr("run"), HasSubstr("report"), HasSubstr("list")));
   EXPECT_THAT(std::get<config::PrintCommand>(config::parse_arguments({})).text, HasSubstr("Usage"));
-  EXPECT_EQ(text_of({"--help"}), text_of({}));
-  const std::string help = text_of({"--help"});
-  int examples = 0;
-  const auto before_usage = std::string_view{help}.substr(0, help.find("\nUsage:"));
-  for (const std::string_view line : base::split(before_usage, '\n')) {
-    EXPECT_LE(line.size(), 100U) << line;
-    if (line.find("isoscale ") != std::string::npos && line.starts_with("  ")) ++examples;
-  }
-  EXPECT_EQ(examples, 5);
-  EXPECT_EQ(text_of({"-h"}), text_of({}));
+  for (const char* const option : {"--help", "-h"}) EXPECT_EQ(text_of({option}), text_of({}));
   EXPECT_THAT(text_of({"report", "--help"}), HasSubstr("--baseline N|node"));
   EXPECT_EQ(text_of({"run", "--ranks", "0", "--help"}), text_of({"run", "--help"}));
   EXPECT_THAT(text_of({"--version"}),
               AllOf(HasSubstr("isoscale "), HasSubstr(std::string{base::build_info().version})));
 }
 
-TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
+TEST(CommandLine, HelpHasALineForEachOption) {
   const std::string help = text_of({"run", "--help"});
   const auto lines = base::split(help, '\n');
   for (const RunOption& option : run_options()) {
@@ -189,13 +167,6 @@ TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
     EXPECT_EQ(found, 1) << option.name;
   }
   for (const std::string_view line : lines) EXPECT_LE(line.size(), 100U) << line;
-  std::size_t place = 0;
-  for (const char* const heading :
-       {"\nBasic:", "\nWhat:", "\nWhere:", "\nHow long:", "\nLooking:", "\nFile:"}) {
-    const std::size_t at = help.find(heading);
-    ASSERT_NE(at, std::string::npos) << heading;
-    EXPECT_GE(at, std::exchange(place, at)) << heading;
-  }
 }
 
 TEST(CommandLine, CheckTakesWhatDecidesWhereARunPlays) {

@@ -4,7 +4,6 @@
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis_test.hpp"
-#include "launch_samples.hpp"
 
 /// Hand-made sides for the tests of comparisons, which find their names here.
 namespace isoscale::samples {
@@ -127,9 +126,3 @@ inline void add_tp_curve(std::vector<results::RunData>& runs) {
 }
 
 }  // namespace isoscale::samples
-
-namespace isoscale::analysis {
-
-using compare::Verdict;
-
-}  // namespace isoscale::analysis

@@ -3,10 +3,12 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/compare_steps.hpp"
 #include "analysis/curves.hpp"
+#include "analysis/render/text.hpp"
 #include "compare_samples.hpp"
+#include "golden.hpp"
 #include "results/records/point_facts.hpp"
 
-/// The tests check which points of which sides are compared, and what is refused.
+/// Which points of which sides are compared, what is refused, and the formats of comparisons.
 namespace isoscale::analysis::compare {
 namespace {
 
@@ -70,8 +72,6 @@ TEST(Compare, WhatIsUnlikeIsNamedLineByLine) {
            {"model layers", each([](auto& at) { at.model_shape["layers"] = "8"; }), of_all},
            {"dtype", each(make_bf16), of_all},
            {"scaling", each([](auto& at) { at.scaling = "weak"; }), of_all},
-           {"placement", each([](auto& at) { at.placement = "spread"; }), of_all},
-           {"option overlap", each([](auto& at) { at.options["overlap"] = "off"; }), of_all},
            {"option bucket", each([](auto& at) { at.options["bucket"] = "1MiB"; }), of_all},
            {"mesh", each([](auto& at) { at.mesh = {.tp = at.ranks}; }), of_all},
            {"labels", each(make_oversubscribed), of_all},
@@ -183,25 +183,11 @@ TEST(Compare, EveryFormatForPeopleNamesAnAlteredFileAlsoWhereTheGateDecides) {
   for (const std::string& text : {render_text(*of), render_markdown(*of), render_junit(*of)}) {
     EXPECT_THAT(text, HasSubstr("b2.h5 is altered"));
   }
-  auto unlike = against_a(changed(side_b(), samples::make_bf16));
+  auto unlike = against_a(changed(side_b(), make_bf16));
   unlike[0][0].altered = {"a1.h5 is altered"};
   EXPECT_EQ(
       Compared { std::move(unlike) } -> warnings.size(), 1U)
       << "refused";
-}
-
-TEST(Compare, WhatALaunchMeasuredTwiceHasTitlesOfItsOwn) {
-  auto twice = side_b();
-  for (results::RunData& run : twice) {
-    for (const results::PointData& point : std::vector{run.points}) {
-      run.points.push_back(point);
-      run.points.back().index += 3;
-    }
-  }
-  const Compared of{against_a(twice)};
-  ASSERT_EQ(of->only.size(), 1U);
-  EXPECT_NE(of->only[0].title, of->curves.at(0).title);
-  EXPECT_THAT(of->only[0].title, HasSubstr("repeat 2"));
 }
 
 TEST(Compare, WhatOnlyOneSideHasIsListed) {
@@ -297,6 +283,167 @@ TEST(Compare, DatasheetsAreUsedWhereAllSidesHaveThem) {
   EXPECT_NEAR(*sides[1]->per_link[1].value, 1024 / 0.050 / 450e9, 1e-9);
   const Compared one{{a, on(side_b(), "Some other GPU")}};
   EXPECT_THAT(one->curves[0].sides[0]->of_peak[1].against, HasSubstr("best multiplication"));
+}
+
+/// A machine, another one with a slower network and MPI, and one launch of the first, later. One
+/// point is only on the first.
+std::vector<std::vector<results::RunData>> three_sides() {
+  std::vector<std::vector<results::RunData>> sides{traced_a(), traced_b(),
+                                                   traced_side("c", 0.0505, 0.006, 0.002)};
+  sides[2].resize(1);
+  for (results::RunData& run : sides[1]) {
+    run.mpi_library = "MPICH 4.2";
+    for (auto& facts : run.rank_facts) facts.text["cpu_model"] = "Intel Xeon 8480";
+  }
+  for (results::RunData& run : sides[0]) {
+    run.ranks = 4;
+    add(run, {.dp = 4}, 0.04);
+  }
+  return sides;
+}
+
+TEST(RenderCompare, ClaimsWhatTheGoldenOnesDoAndTablesFitOn120Columns) {
+  const Compared of{three_sides(), {.gate = 0.05}};
+  golden::expect_claims(render_markdown(*of), "compare.md");
+  const std::string text = render_text(*of);
+  golden::expect_claims(text, "compare.txt");
+  std::string tables;
+  for (const std::string& line : lines_of(text)) {
+    const bool sentence = line.starts_with("  why") || line.starts_with("  WARNING");
+    if (!sentence && !line.starts_with("  unknown")) tables += line + "\n";
+  }
+  golden::expect_fits(tables, 120);
+}
+
+/// The JSON of two sides is looked at by tests/cli/compare_test.py.
+TEST(RenderCompare, JsonHasWhatIsPromised) {
+  const json of = json::parse(render_json(*Compared{three_sides(), {.gate = 0.05}}));
+  expect_holds(of, {{"gate", {{"verdict", "failed"}, {"regressions", 1}}}});
+  EXPECT_EQ(of["only"][0]["side"], "A");
+  EXPECT_EQ(of["warnings"].size(), 2U);
+  const json& side = of["sides"].at(1);
+  expect_holds(side["launches"][2], {{"file", "b3.h5"}, {"ranks", 2}});
+  EXPECT_THAT(side["machines"].at(0).get<std::string>(), HasSubstr("Intel Xeon 8480"));
+  const json& two = of["curves"][0]["sides"][1]["points"].at(1);
+  expect_holds(two, {{"efficiency", {{"value", 0.08 / 0.056 / 2}}},
+                     {"normalised", {{"peak", {{"value", nullptr}}}}}});
+  EXPECT_LT(two["efficiency"]["lower"], two["efficiency"]["value"]);
+  EXPECT_TRUE(two["normalised"]["peak"]["missing"].is_string());
+  expect_holds(of["differences"].at(1),
+               {{"against", "A"},
+                {"efficiency", {{"points", 8000 / 112.0 - 80}}},
+                {"said", {{"efficiency", of["differences"][1]["sentence"]}}}});
+  EXPECT_TRUE(of["differences"][0]["said"]["efficiency"].is_null()) << "the baseline";
+  expect_holds(of["overall"].at(0), {{"points", 2}, {"cause", "dp transfer"}});
+}
+
+TEST(RenderCompare, EveryFormatMarksWhatWasComparedAnywayAndHasTheLabels) {
+  const Compared of{against_a(changed(side_b(), make_bf16)), {.gate = 0.05, .anyway = true}};
+  EXPECT_THAT(render_text(*of), HasSubstr("[UNLIKE dtype]"));
+  EXPECT_THAT(render_markdown(*of), HasSubstr("UNLIKE dtype"));
+  EXPECT_THAT(render_csv(*of), HasSubstr(",dtype,"));
+  EXPECT_THAT(render_junit(*of), HasSubstr("[UNLIKE dtype]"));
+  const json document = json::parse(render_json(*of));
+  EXPECT_EQ(document["curves"][0]["sides"][1]["points"][2]["marks"][0], "dtype");
+  EXPECT_EQ(document["unlike"].size(), 1U);
+  const Compared crowded{
+      {changed(side("a", around(1)), make_oversubscribed), changed(side_b(), make_oversubscribed)}};
+  EXPECT_FALSE(crowded->refused);
+  for (const std::string& text : {render_text(*crowded), render_markdown(*crowded),
+                                  render_csv(*crowded), render_json(*crowded)}) {
+    EXPECT_THAT(text, HasSubstr("oversubscribed"));
+  }
+}
+
+TEST(RenderCompare, RefusalsAreInTheDocuments) {
+  const Compared of{against_a(changed(side_b(), make_bf16))};
+  const json document = json::parse(render_json(*of));
+  ASSERT_EQ(document["refused"].size(), 1U);
+  expect_holds(document["refused"][0],
+               {{"what", "dtype"}, {"here", {{"value", "f32"}}}, {"there", {{"value", "bf16"}}}});
+  EXPECT_EQ(document["refused"][0]["there"]["files"][0], "b1.h5");
+  EXPECT_TRUE(document["differences"].empty());
+  EXPECT_THAT(render_junit(*of), AllOf(HasSubstr("errors=\"1\""), HasSubstr("not alike: dtype")));
+  EXPECT_THAT(render_markdown(*of), HasSubstr("Not compared"));
+}
+
+TEST(RenderCompare, JunitCountsWhatItHolds) {
+  const std::string lax = render_junit(*Compared{three_sides(), {.gate = 0.05}});
+  for (const char* const part :
+       {R"(tests="6" failures="1" errors="0" skipped="4")", R"(<failure message="regression: )",
+        R"(<skipped message="one launch: )"}) {
+    EXPECT_THAT(lax, HasSubstr(part));
+  }
+  const Compared strict{three_sides(), {.gate = 0.05, .strict = true}};
+  EXPECT_THAT(render_junit(*strict), HasSubstr(R"(tests="6" failures="5" errors="0" skipped="0")"));
+}
+
+TEST(RenderCompare, JunitNamesEachCaseOnce) {
+  const Compared refused{against_a(changed(side_b(), make_oversubscribed))};
+  const Compared compared{{side("a", around(1)), side_b(), side("c", around(1))}};
+  for (const Compared* const of : {&refused, &compared}) {
+    std::vector<std::string> cases = lines_of(render_junit(**of));
+    std::erase_if(cases, [](const auto& line) { return line.find("<testcase") == line.npos; });
+    EXPECT_GE(cases.size(), 3U);
+    for (std::string& line : cases) line.erase(0, line.find(" name=\""));
+    EXPECT_EQ(std::set(cases.begin(), cases.end()).size(), cases.size());
+  }
+}
+
+TEST(RenderCompare, HostileTextStaysText) {
+  std::vector<std::vector<results::RunData>> sides{{hostile_run()}, {hostile_run()}};
+  for (auto& side : sides) {
+    results::RunData& run = side.front();
+    run.id += &side == &sides.front() ? "a" : "b";
+    run.points.resize(2);
+    for (results::PointData& point : run.points) {
+      point.labels.emplace_back("oversubscribed");
+      point.options["@sum"] = &side == &sides.front() ? hostile : "\x01<&>]]>";
+    }
+    run.environment = {{"UCX_" + hostile, hostile + run.id}};
+  }
+  for (const CompareOptions& options : {CompareOptions{.gate = 0.05, .anyway = true}, {}}) {
+    const Compared of{sides, options};
+    for (const auto& text : {render_text(*of), render_json(*of), render_csv(*of),
+                             render_markdown(*of), render_junit(*of)}) {
+      golden::expect_harmless(text);
+    }
+    EXPECT_THAT(render_markdown(*of), Not(HasSubstr("<b>")));
+    EXPECT_THAT(render_junit(*of), Not(AnyOf(HasSubstr("<b>"), HasSubstr("]]>"))));
+    for (const auto& row : parse_csv(render_csv(*of))) {
+      for (const std::string& cell : row) EXPECT_FALSE(cell.starts_with("=cmd"));
+    }
+  }
+}
+
+TEST(RenderCompare, VeryLongNamesAreShortened) {
+  const std::string long_name(1 << 20, 'x');
+  const auto rename = [&](results::PointData& at) { at.model = long_name; };
+  const Compared of{{changed(side("a", around(1)), rename), changed(side_b(), rename)}};
+  for (const auto& text : {render_text(*of), render_markdown(*of), render_junit(*of)}) {
+    EXPECT_LT(text.size(), 20'000U);
+    EXPECT_THAT(text, HasSubstr("xxx… "));
+  }
+  EXPECT_EQ(json::parse(render_json(*of))["curves"][0]["model"], long_name) << "programs get all";
+}
+
+TEST(Escape, KeepsWhatIsHarmlessAndShortensWhatIsLong) {
+  for (const auto& [text, escaped] : std::vector<std::pair<std::string, std::string>>{
+           {"caf\u00e9 \u00b5s \u2014 100%", "caf\u00e9 \u00b5s \u2014 100%"},
+           {std::string{"a\0b", 3}, "a\\x00b"},
+           {"\xc0\xaf", "\\xc0\\xaf"},                // overlong
+           {"\xed\xa0\x80", "\\xed\\xa0\\x80"},       // surrogate
+           {"\xe2\x82", "\\xe2\\x82"},                // cut short
+           {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},  // four bytes
+           {"\xef\xbf\xbf", "\\uffff"},               // no character of XML
+           {std::string(render::most_shown, 'x'), std::string(render::most_shown, 'x')}}) {
+    EXPECT_EQ(render::escape(text), escaped);
+  }
+  EXPECT_THAT(render::escape(std::string(1'000'000, 'x')), EndsWith("x… (of 1000000 bytes)"));
+  EXPECT_EQ(render::escape_up_to("abcdef", 6), "abcdef");
+  EXPECT_EQ(render::escape_up_to("abcdef", 3), "abc… (of 6 bytes)");
+  EXPECT_EQ(render::escape_up_to("ä\x1bxyz", 2), "ä\\x1b… (of 6 bytes)");
+  EXPECT_EQ(render::escape_up_to(std::string(5000, 'x'), render::whole_text).size(), 5000U);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "analysis/render/machine.hpp"
 #include "analysis_test.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::devices {
 namespace {
 
 using results::DeviceSeries;
@@ -20,7 +20,7 @@ DeviceSeries series(int rank, std::string device, std::string quantity, std::vec
   DeviceSeries result{.rank = rank,
                       .device = std::move(device),
                       .quantity = quantity,
-                      .unit = unit.value_or(std::string{devices::quantity_of(quantity).unit})};
+                      .unit = unit.value_or(std::string{quantity_of(quantity).unit})};
   for (std::size_t i = 0; i < values.size(); ++i) result.time.push_back(static_cast<double>(i));
   result.value = std::move(values);
   return result;
@@ -61,7 +61,7 @@ std::vector<double> steady(double value) { return std::vector<double>(11, value)
 TEST(DeviceState, SummarisesWhatFollowsWarmUpOfPointsThatAreOk) {
   PointData data = point_with({series(0, "cpu", "clock", {1e9, 3e9, 2e9, 4e9}),
                                series(0, "package 0", "energy", {0, 1, 2, 5})});
-  const devices::DeviceState state = devices::device_state(run_on("host"), data);
+  const DeviceState state = device_state(run_on("host"), data);
   ASSERT_THAT(state.series, SizeIs(2));
   EXPECT_THAT(state.series[0].minimum, Optional(2e9));  // the first is of warm-up
   EXPECT_THAT(state.series[0].median, Optional(3e9));
@@ -70,7 +70,7 @@ TEST(DeviceState, SummarisesWhatFollowsWarmUpOfPointsThatAreOk) {
   EXPECT_EQ(state.series[1].median, std::nullopt);
   EXPECT_EQ(state.series[1].data->value.back(), 5);
   data.status = results::PointStatus::failed;
-  EXPECT_THAT(devices::device_state(run_on("host"), data).series, IsEmpty());
+  EXPECT_THAT(device_state(run_on("host"), data).series, IsEmpty());
 }
 
 TEST(DeviceState, TellsWhatTheComputingDevicesAreLike) {
@@ -79,12 +79,12 @@ TEST(DeviceState, TellsWhatTheComputingDevicesAreLike) {
       {gpu("sm_clock", steady(1.9e9)), series(1, "gpu 1", "sm_clock", steady(1.7e9)),
        gpu("temperature", steady(330)), series(1, "gpu 1", "utilisation", steady(0.5)),
        series(0, "cpu", "clock", steady(3e9)), series(0, "package 0", "temperature", steady(350))});
-  const devices::DeviceState gpus = devices::device_state(run_on("cuda"), data);
+  const DeviceState gpus = device_state(run_on("cuda"), data);
   EXPECT_THAT(gpus.clock, Optional(DoubleEq(1.8e9)));
   EXPECT_THAT(gpus.clock_min, Optional(1.7e9));
   EXPECT_THAT(gpus.temperature, Optional(330));
   EXPECT_THAT(gpus.utilisation, Optional(0.5));
-  const devices::DeviceState cpus = devices::device_state(run_on("host"), data);
+  const DeviceState cpus = device_state(run_on("host"), data);
   EXPECT_THAT(cpus.clock, Optional(3e9));
   EXPECT_EQ(cpus.clock_min, std::nullopt);
   EXPECT_THAT(cpus.temperature, Optional(350));
@@ -92,7 +92,7 @@ TEST(DeviceState, TellsWhatTheComputingDevicesAreLike) {
 }
 
 TEST(DeviceEnergy, ComesFromCountersOfAllGpus) {
-  const devices::Energy found = devices::energy_of(
+  const Energy found = energy_of(
       run_on("cuda"), point(2, 1,
                             {energy({1000, 1700}), series(1, "gpu 1", "energy", {50, 350}),
                              series(1, "gpu 1", "power", {9, 9})}));  // beside a counter
@@ -107,17 +107,17 @@ TEST(DeviceEnergy, ComesFromCountersOfAllGpus) {
 TEST(DeviceEnergy, ElseIsTheIntegralOfPower) {
   PointData data = point_with({gpu("power", {100, 300, 300})});
   data.device_series[0].time = {0, 1, 5};  // 200 W for a second, 300 W for four
-  EXPECT_THAT(devices::energy_of(run_on("cuda"), data).power, Optional(DoubleEq(280)));
+  EXPECT_THAT(energy_of(run_on("cuda"), data).power, Optional(DoubleEq(280)));
   // A loop without a length is as long as its samples.
   data = point_with({energy({0, 100, 200})});
   for (const double seconds : {nan, infinite, -3.0}) {
     data.measured_seconds = seconds;
-    EXPECT_THAT(devices::energy_of(run_on("cuda"), data).joules, Optional(200));
+    EXPECT_THAT(energy_of(run_on("cuda"), data).joules, Optional(200));
   }
 }
 
 TEST(DeviceEnergy, OfAHostRunIsThatOfAllPackagesAndTheirMemory) {
-  const devices::Energy found = devices::energy_of(
+  const Energy found = energy_of(
       run_on("host"),
       point(4, 2,
             {series(0, "package 0", "energy", {0, 100}), series(0, "package 1", "energy", {0, 80}),
@@ -127,28 +127,28 @@ TEST(DeviceEnergy, OfAHostRunIsThatOfAllPackagesAndTheirMemory) {
 }
 
 TEST(DeviceEnergy, IsAbsentWhereADeviceIsMissingOrTheLoopIsShort) {
-  const devices::Energy gpus =
-      devices::energy_of(run_on("cuda"), point(3, 1,
-                                               {energy({0, 1}), series(1, "gpu 1", "energy", {7}),
-                                                series(2, "gpu 2", "power", {100, 100})}));
+  const Energy gpus =
+      energy_of(run_on("cuda"), point(3, 1,
+                                      {energy({0, 1}), series(1, "gpu 1", "energy", {7}),
+                                       series(2, "gpu 2", "power", {100, 100})}));
   EXPECT_FALSE(gpus.power || gpus.joules_per_step);
   EXPECT_THAT(gpus.missing, HasSubstr("1 of 3 GPUs"));
   RunData run = run_on("host");
   PointData data = point(
       4, 2, {series(0, "package 0", "energy", {0, 100}), series(2, "dram 0", "energy", {0, 50})});
-  EXPECT_THAT(devices::energy_of(run, data).missing, HasSubstr("1 of 2 nodes"));
+  EXPECT_THAT(energy_of(run, data).missing, HasSubstr("1 of 2 nodes"));
   data.device_series[1].device = "package 0";
-  EXPECT_TRUE(devices::energy_of(run, data).power);
+  EXPECT_TRUE(energy_of(run, data).power);
   run.rank_facts = {{.rank = 0, .number = {{"sockets", 2}}}};
-  EXPECT_FALSE(devices::energy_of(run, data).power) << "one of two packages";
+  EXPECT_FALSE(energy_of(run, data).power) << "one of two packages";
   PointData brief = point_with({energy({0, 100})});
   brief.measured_seconds = 0.4;
-  EXPECT_FALSE(devices::energy_of(run_on("cuda"), brief).power);
-  EXPECT_THAT(devices::energy_of(run_on("cuda"), brief).missing, HasSubstr("0.4 s"));
+  EXPECT_FALSE(energy_of(run_on("cuda"), brief).power);
+  EXPECT_THAT(energy_of(run_on("cuda"), brief).missing, HasSubstr("0.4 s"));
 }
 
 std::vector<std::string> warnings(std::vector<DeviceSeries> all) {
-  return devices::device_warnings(point_with(std::move(all)));
+  return device_warnings(point_with(std::move(all)));
 }
 
 TEST(DeviceWarnings, NameAClockThatFellOrDipsAgainAndAgain) {
@@ -190,7 +190,7 @@ TEST(DeviceWarnings, NameReasonsThatHeldClocksDown) {
   // Reasons that are no set of bits are skipped.
   PointData data = point_with({gpu("throttle_reasons", {0x08, 8.5, -1, 1e300, 0x1p60, 0})});
   data.warm_up_steps = 0;
-  EXPECT_THAT(devices::device_warnings(data), ElementsAre(HasSubstr("hardware slowdown (50%")));
+  EXPECT_THAT(device_warnings(data), ElementsAre(HasSubstr("hardware slowdown (50%")));
 }
 
 TEST(DeviceWarnings, NameErrorsThatWereCounted) {
@@ -243,18 +243,6 @@ TEST(DeviceReports, SayWhyThereIsNoEnergyOnceAndKeepWarningsShort) {
   EXPECT_EQ(count["energy"], 1U);
 }
 
-TEST(Quantity, HasItsUnitAndKind) {
-  using enum devices::QuantityKind;
-  const std::vector<std::tuple<std::string_view, std::string_view, devices::QuantityKind>> cases{
-      {"sm_clock", "Hz", level},   {"power", "W", level},         {"energy", "J", counter},
-      {"busy_time", "s", counter}, {"link_downed", "1", counter}, {"throttle_reasons", "1", bits},
-      {"fan_speed", "", level},    {"pcie_errors", "", counter},  {"pcie_bytes", "", counter}};
-  for (const auto& [name, unit, kind] : cases) {
-    EXPECT_EQ(devices::quantity_of(name).unit, unit) << name;
-    EXPECT_EQ(devices::quantity_of(name).kind, kind) << name;
-  }
-}
-
 TEST(Flaw, IsNamedOfValuesTimesAndUnits) {
   const auto with_times = [](std::vector<double> time) {
     DeviceSeries damaged = energy({0, 1, 2});
@@ -282,8 +270,8 @@ TEST(Flaw, IsNamedOfValuesTimesAndUnits) {
        {series(0, "cpu", "clock", {3}, "GHz"), series(0, "gpu 0", "energy", {0, 1}, "")}}};
   for (const auto& [part, all] : cases) {
     for (const DeviceSeries& one : all) {
-      EXPECT_THAT(devices::flaw_of(one), HasSubstr(part)) << one.quantity;
-      EXPECT_EQ(devices::flaw_of(one).empty(), *part == 0) << one.quantity;
+      EXPECT_THAT(flaw_of(one), HasSubstr(part)) << one.quantity;
+      EXPECT_EQ(flaw_of(one).empty(), *part == 0) << one.quantity;
     }
   }
 }
@@ -292,20 +280,20 @@ TEST(UsableSeries, AreTheFirstUsableOfEachNameAndTellWhatIsLeftOutOnceForEachRea
   PointData data =
       point_with({energy({5, 4}), series(0, "cpu", "clock", {3}, "GHz"), energy({7, 6}),
                   series(0, "eth0", "sent_bytes", {2, 1}), energy({1, 2})});
-  EXPECT_THAT(devices::usable_series(data).series, ElementsAre(&data.device_series[4]));
-  EXPECT_THAT(devices::usable_series(data).left_out,
+  EXPECT_THAT(usable_series(data).series, ElementsAre(&data.device_series[4]));
+  EXPECT_THAT(usable_series(data).left_out,
               ElementsAre(AllOf(HasSubstr("gpu 0: energy"), HasSubstr("falls (and so are 2")),
                           AllOf(HasSubstr("cpu: clock"), HasSubstr("unit is another"))));
   data.device_series = {energy({}), energy({1, 2}), energy({1, 9})};
-  EXPECT_THAT(devices::usable_series(data).series, ElementsAre(&data.device_series[1]));
-  EXPECT_THAT(devices::usable_series(data).left_out,
+  EXPECT_THAT(usable_series(data).series, ElementsAre(&data.device_series[1]));
+  EXPECT_THAT(usable_series(data).left_out,
               ElementsAre(HasSubstr("no samples"), HasSubstr("twice")));
-  EXPECT_EQ(devices::usable_series(data).find(0, "gpu 0", "energy"), &data.device_series[1]);
-  EXPECT_EQ(devices::usable_series(data).find(1, "gpu 0", "energy"), nullptr);
+  EXPECT_EQ(usable_series(data).find(0, "gpu 0", "energy"), &data.device_series[1]);
+  EXPECT_EQ(usable_series(data).find(1, "gpu 0", "energy"), nullptr);
   // A counter whose first series is empty tells its own busy share.
   data.device_series = {series(0, "cpu", "busy_time", {}),
                         series(0, "cpu", "busy_time", {0, 0.5, 1})};
-  EXPECT_THAT(devices::device_state(run_on("host"), data).utilisation, Optional(0.5));
+  EXPECT_THAT(device_state(run_on("host"), data).utilisation, Optional(0.5));
 }
 
 TEST(DamagedDevices, GiveNoNumbersButWarnings) {
@@ -313,7 +301,7 @@ TEST(DamagedDevices, GiveNoNumbersButWarnings) {
     const PointData data =
         point_with({gpu("sm_clock", {bad, bad}), gpu("temperature", {bad, bad}),
                     gpu("utilisation", {bad, bad}), gpu("power", {bad, bad}), energy({0, bad})});
-    const devices::DeviceState state = devices::device_state(run_on("cuda"), data);
+    const DeviceState state = device_state(run_on("cuda"), data);
     EXPECT_THAT(state.series, IsEmpty());
     EXPECT_FALSE(state.clock || state.clock_min || state.temperature || state.utilisation);
     EXPECT_EQ(state.energy.power, std::nullopt);
@@ -325,4 +313,4 @@ TEST(DamagedDevices, GiveNoNumbersButWarnings) {
 }
 
 }  // namespace
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::devices

@@ -5,10 +5,11 @@
 #include "request_text.hpp"
 #include "simulate/simulate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::advice {
 namespace {
 
 using program::OpKind;
+using samples::findings_of;
 
 /// A GEMM and an all-reduce one after the other on one stream.
 results::PointData one_stream(int computed) {
@@ -78,18 +79,6 @@ struct Advice {
   const char* workload = "hybrid";
 };
 
-std::string advised(const Advice& at) {
-  mesh::Shape shape;
-  shape[at.axis] = 2;
-  results::PointData point =
-      traced_point(shape, Script{}.compute().all_reduce(at.axis), {{{0, 500}, {500, 1000}}});
-  point.workload = at.workload;
-  const workloads::Options options = workloads::options_of(at.options);
-  point.options.clear();
-  point.options.insert(options.begin(), options.end());
-  return finding(std::move(point), "communication-ratio").value().next_step;
-}
-
 TEST(CommunicationRatio, AdvisesWhatTheAxisAndTheOptionsLeaveOpen) {
   const char* const usual = "microbatch=2 zero=1";
   const std::string tp = "sequence_parallel=off ring=off chunks=1 tp_output=reduce";
@@ -126,7 +115,14 @@ TEST(CommunicationRatio, AdvisesWhatTheAxisAndTheOptionsLeaveOpen) {
            {Axis::tp, tp + " ring=on", {"--mesh"}, {"--set"}},
            {Axis::tp, tp + " experts=8", {"--mesh"}, {"--set"}},
            {Axis::tp, tp + " tp_output=gather", {"--set tp_output=reduce"}}}) {
-    const std::string text = advised(at);
+    mesh::Shape shape;
+    shape[at.axis] = 2;
+    results::PointData point =
+        traced_point(shape, Script{}.compute().all_reduce(at.axis), {{{0, 500}, {500, 1000}}});
+    point.workload = at.workload;
+    const workloads::Options options = workloads::options_of(at.options);
+    point.options = {options.begin(), options.end()};
+    const std::string text = finding(std::move(point), "communication-ratio").value().next_step;
     SCOPED_TRACE(std::string{mesh::name(at.axis)} + ", " + at.options + ": " + text);
     for (const char* const part : at.has) EXPECT_THAT(text, HasSubstr(part));
     for (const char* const part : at.lacks) EXPECT_THAT(text, Not(HasSubstr(part)));
@@ -295,8 +291,8 @@ TEST(Noise, IsFoundFromFivePercentOn) {
     RunReport report = make_report(run, "a.h5", {});
     report.curves.front().points.front().causes.named = {
         {.kind = "noise", .ranks = {}, .size = size, .text = "noise"}};
-    const auto all = advice::findings_of(report);
-    const advice::Finding* const noise = find(all, "noise");
+    const auto all = findings_of(report);
+    const Finding* const noise = find(all, "noise");
     ASSERT_EQ(noise != nullptr, found) << size;
     if (found) {
       EXPECT_DOUBLE_EQ(noise->severity.value(), size);
@@ -320,8 +316,7 @@ TEST(FewMicrobatches, AreFoundWithTheNumberThatIsEnough) {
   // leave 3/30.
   expect_finding(pipeline(4, 8, "zb-h1"), "few-microbatches",
                  {.severity = about(1.0 / 9), .evidence = {{"enough", DoubleEq(9)}}});
-  // Two virtual stages halve the bubble: 3/16 of the work; 14 are enough, in turns of 4 they
-  // are 16.
+  // Two virtual stages halve the bubble: 3/16 of the work; 14 suffice, in turns of 4 they are 16.
   auto turns = pipeline(4, 8, "interleaved");
   turns.options["v"] = "2";
   expect_finding(turns, "few-microbatches",
@@ -375,4 +370,4 @@ TEST(BubbleBeyondSchedule, IsFoundOfUnequalStages) {
 }
 
 }  // namespace
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::advice

@@ -3,7 +3,6 @@
 #include "analysis/predict/forecast.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis_test.hpp"
-#include "base/error.hpp"
 #include "predict_samples.hpp"
 
 namespace isoscale::analysis::predict {
@@ -28,7 +27,6 @@ TEST(Forecast, HasIntervalsOfAllCausesTogether) {
   EXPECT_NEAR(at.upper, 10.5059, 5e-4);
   EXPECT_NEAR(at.lower, 9.5185, 5e-4);
   EXPECT_DOUBLE_EQ(at.value, 10);
-  // The rate of a rank has the interval of the step.
   const Forecast four{
       .ranks = 4, .throughput = {.value = 400, .lower = 380, .upper = 420}, .mfu = 0.5};
   EXPECT_DOUBLE_EQ(four.throughput_per_rank().value, 100);
@@ -44,19 +42,12 @@ TEST(Forecast, PlacesRanksAsExpertsAreSpread) {
   EXPECT_EQ(layout_of(request, 4).node_of_rank, (std::vector{0, 1, 0, 1, 0, 1, 0, 1}));
 }
 
-/// Returns a command for workload dp, which has only dp's communication between GEMMs.
-settings::PredictCommand dp_command() {
-  settings::PredictCommand command = plain_command();
-  command.workload = "dp";
-  return command;
-}
-
 /// An error that lengthens the steps of all rank counts alike changes the efficiency only by the
 /// share of the lost time: ln(upper / value) = 1.645 x hypot(2%, 25% of the loss).
 TEST(Forecast, EfficiencyIsSurerThanTheStepsOfADataSheet) {
   simulate::Machine sheet = plain_sheet();
   sheet.software.spread = 0.25;
-  const Prediction prediction = predicted(dp_command(), sheet);
+  const Prediction prediction = predicted(plain_command("dp"), sheet);
   const Forecast& first = prediction.base.points.front();
   const Forecast& last = prediction.base.points.back();
   EXPECT_NEAR(std::log(last.step_time.upper / last.step_time.value), 1.645 * 0.25, 1e-3);
@@ -121,9 +112,7 @@ TEST(Forecast, SaysWhereTheLimitMoves) {
   ForecastCurve curve{.points = {{.ranks = 8}}};
   const auto add = [&](int ranks, const std::string& limit, double lost) {
     Forecast& forecast = curve.points.emplace_back(Forecast{.ranks = ranks, .limit = limit});
-    forecast.waterfall.emplace();
-    forecast.waterfall->ideal = 1 - lost;
-    forecast.waterfall->measured = 1;
+    forecast.waterfall = {.ideal = 1 - lost, .measured = 1};
     forecast.waterfall->lost = {{.cause = limit, .seconds = lost}};
   };
   add(16, "", 0);
@@ -157,8 +146,7 @@ TEST(Forecast, KnowsThePeakThatMfuIsOf) {
 }
 
 TEST(Forecast, WeakScalingCountsTokensAsOftenAsTheModelIsLarger) {
-  settings::PredictCommand command = plain_command();
-  command.workload = "tp";
+  settings::PredictCommand command = plain_command("tp");
   command.scaling = workloads::Scaling::weak;
   command.ranks = {8, 16};
   command.settings.clear();
@@ -176,7 +164,7 @@ TEST(Forecast, WeakScalingCountsTokensAsOftenAsTheModelIsLarger) {
 }
 
 TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
-  const Prediction prediction = predicted(dp_command());
+  const Prediction prediction = predicted(plain_command("dp"));
   ASSERT_EQ(prediction.base.points.size(), 3U);
   EXPECT_EQ(prediction.baseline, 8);
   EXPECT_FALSE(prediction.correction.has_value());
@@ -231,7 +219,7 @@ TEST(Forecast, WarnsOfTheUsersOptionsWithoutEffect) {
 }
 
 TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
-  settings::PredictCommand command = dp_command();
+  settings::PredictCommand command = plain_command("dp");
   command.settings.emplace_back("gemm", "2x");
   command.settings.emplace_back("link.inter", "1000x,link.intra=1000x,latency=0.001x");
   const Prediction prediction = predicted(command);
@@ -246,13 +234,12 @@ TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
     EXPECT_NEAR(link.step_time.value, now.costs->gemm, 2e-2 * now.costs->gemm);
     EXPECT_NEAR(link.efficiency.value, 1, 2e-2);
   }
-  // Faster GEMMs on the same network scale worse.
   EXPECT_LT(prediction.what_if[0].points[2].efficiency.value,
             prediction.base.points[2].efficiency.value);
 }
 
 TEST(Forecast, TakesTheBaselineThatIsNamed) {
-  settings::PredictCommand command = dp_command();
+  settings::PredictCommand command = plain_command("dp");
   command.baseline = 16;
   const Prediction prediction = predicted(command);
   EXPECT_EQ(prediction.baseline, 16);
@@ -263,7 +250,7 @@ TEST(Forecast, TakesTheBaselineThatIsNamed) {
 TEST(Forecast, SaysWhereMemoryDoesNotSuffice) {
   simulate::Machine small = plain_sheet();
   small.memory->capacity = 1;
-  const Prediction prediction = predicted(dp_command(), small);
+  const Prediction prediction = predicted(plain_command("dp"), small);
   EXPECT_EQ(prediction.base.points[0].fits, false);
   EXPECT_THAT(prediction.warnings, Contains(HasSubstr("8, 16, 64 ranks")));
 }
@@ -276,13 +263,8 @@ Forecast forecast(int ranks, double step) {
   at.throughput = {.value = 1 / step, .lower = 0.8 / step, .upper = 1.2 / step};
   at.efficiency = {.value = 0.75, .lower = 0.5, .upper = 0.875};
   at.uncertainty = {.noise = 0.01, .launch = 0.02, .fit = 0.04};
-  at.breakdown = breakdown::Breakdown{};
-  at.breakdown->compute = 0.75 * step;
-  at.breakdown->transfer = 0.25 * step;
-  at.breakdown->step = step;
-  at.waterfall = efficiency::Waterfall{};
-  at.waterfall->ideal = 0.75 * step;
-  at.waterfall->measured = step;
+  at.breakdown = {.compute = 0.75 * step, .transfer = 0.25 * step, .step = step};
+  at.waterfall = {.ideal = 0.75 * step, .measured = step};
   at.waterfall->lost = {{.cause = "dp transfer", .seconds = 0.25 * step}};
   return at;
 }

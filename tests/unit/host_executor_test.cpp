@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 #include "executor/host/prepare.hpp"
 #include "executor/host/resources.hpp"
 #include "matchers.hpp"
@@ -39,24 +38,22 @@ TEST(Storage, IsZeroedAndAlignedAndFailureNamesNeedAndFree) {
 }
 
 TEST(MergedCopy, IsAsFewPiecesAsPossible) {
-  const StridedCopy dense{.row_bytes = 8,
-                          .rows = 3,
-                          .batch = 2,
-                          .src_row = 8,
-                          .src_batch = 24,
-                          .dst_row = 8,
-                          .dst_batch = 24};
-  using Pieces = std::pair<std::uint64_t, std::uint64_t>;  ///< bytes and number
-  const auto pieces = [](const StridedCopy& copy) {
+  StridedCopy copy{.row_bytes = 8,
+                   .rows = 3,
+                   .batch = 2,
+                   .src_row = 8,
+                   .src_batch = 24,
+                   .dst_row = 8,
+                   .dst_batch = 24};
+  const auto bytes_and_pieces = [&] {
     const StridedCopy all = merged(copy);
-    return Pieces{all.row_bytes, all.rows * all.batch};
+    return std::array{all.row_bytes, all.rows * all.batch};
   };
-  EXPECT_EQ(pieces(dense), (Pieces{48, 1}));
-  StridedCopy apart = dense, padded = dense;
-  apart.dst_batch = 30;
-  EXPECT_EQ(pieces(apart), (Pieces{24, 2}));
-  padded.src_row = 10;
-  EXPECT_EQ(pieces(padded), (Pieces{8, 6}));
+  EXPECT_THAT(bytes_and_pieces(), ElementsAre(48, 1));
+  copy.dst_batch = 30;
+  EXPECT_THAT(bytes_and_pieces(), ElementsAre(24, 2));
+  copy.src_row = 10;
+  EXPECT_THAT(bytes_and_pieces(), ElementsAre(8, 6));
 }
 
 program::Op op(program::Payload payload, program::StreamId stream) {
@@ -117,8 +114,6 @@ TEST(Blas, KernelsThatAreOlderThanTheCpuAreSaid) {
     EXPECT_THAT(warning, HasSubstr(better));
   }
 }
-
-// The operands that ops of each kind need: without a buffer for one of them an op is refused.
 
 Slice& slice_of(Slice& slice) { return slice; }
 Slice& slice_of(Matrix& matrix) { return matrix.slice; }

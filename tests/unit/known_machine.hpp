@@ -4,13 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "bench_samples.hpp"
 #include "calibration/calibration.hpp"
@@ -47,10 +41,9 @@ inline double op_seconds(const KnownMachine& machine, const program::OutlineOp& 
 }
 
 inline workloads::Request known_request(int dp) {
-  const workloads::Workload& workload = workloads::find_workload("dp");
   workloads::Request base{.model = workloads::load_model("tiny")};
   base.options = {{"microbatch", "4"}, {"microbatches", "2"}};
-  return workload.scale(base, {.dp = dp}, workloads::Scaling::weak);
+  return workloads::find_workload("dp").scale(base, {.dp = dp}, workloads::Scaling::weak);
 }
 
 /// One step of all ranks: each by its own noise, every op after the gap.
@@ -80,9 +73,8 @@ inline timeline::Timeline play_known(const KnownMachine& machine, const program:
 
 /// Seconds of a step, the slowest rank's; mean over `steps`.
 inline double known_step(const KnownMachine& machine, int dp, int steps) {
-  const workloads::Workload& workload = workloads::find_workload("dp");
-  const program::OutlineSet set =
-      program::outline(workload.build(known_request(dp)), program::Section::step);
+  const program::OutlineSet set = program::outline(
+      workloads::find_workload("dp").build(known_request(dp)), program::Section::step);
   std::mt19937_64 random{99};
   double sum = 0;
   for (int i = 0; i < steps; ++i) {

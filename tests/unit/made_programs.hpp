@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "program/builder.hpp"
 #include "program/outline.hpp"
 #include "simulate/simulate.hpp"

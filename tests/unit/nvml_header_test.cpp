@@ -1,13 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
 // The declarations of NVML are compared with the header of the CUDA toolkit, where there is one.
-#include <gtest/gtest.h>
 #include <nvml.h>
 
-#include <cstddef>
-
 #include "machine/nvml.hpp"
+#include "matchers.hpp"
 
 namespace isoscale::machine {
 namespace {

@@ -74,8 +74,16 @@ int gives_both(nvml::Device, decltype(current)* now, decltype(pending)* later) {
   return set_to(later, pending);
 }
 /// The answer to a question that some GPUs do not support.
-inline int answer_to(const char* question) {
+template <class Value>
+int answer_to(const char* question, Value* place, const Value& value) {
+  *place = value;
   return fake->unsupported.contains(question) ? nvml::not_supported : nvml::success;
+}
+/// The clock of the multiprocessors or that of the memory, in MHz.
+template <unsigned sm, unsigned memory>
+int gives_clock(nvml::Device, int clock, unsigned* megahertz) {
+  *megahertz = clock == nvml::sm_clock ? sm : memory;
+  return clock == nvml::sm_clock || clock == nvml::memory_clock ? nvml::success : some_error;
 }
 inline int fake_reasons(nvml::Device device, unsigned long long* bits) {
   return set_to(bits, gpu_at(device).reasons);
@@ -137,14 +145,8 @@ inline void* find_fake(const char* name) {
          *memory = {.total = 150'000'000'000, .free = 149'000'000'000, .used = 1'000'000'000};
          return nvml::success;
        })},
-      {"nvmlDeviceGetClockInfo", c_function(+[](Device, int clock, unsigned* megahertz) {
-         *megahertz = clock == 1 ? 345 : 2619;
-         return clock == 1 || clock == 2 ? nvml::success : some_error;
-       })},
-      {"nvmlDeviceGetMaxClockInfo", c_function(+[](Device, int clock, unsigned* megahertz) {
-         *megahertz = clock == 1 ? 1980 : 3201;
-         return clock == 1 || clock == 2 ? nvml::success : some_error;
-       })},
+      {"nvmlDeviceGetClockInfo", c_function(gives_clock<345, 2619>)},
+      {"nvmlDeviceGetMaxClockInfo", c_function(gives_clock<1980, 3201>)},
       {"nvmlDeviceGetApplicationsClock", c_function(+[](Device, int clock, unsigned* megahertz) {
          *megahertz = 1755;
          return clock == nvml::graphics_clock ? nvml::success : some_error;
@@ -177,35 +179,28 @@ inline void* find_fake(const char* name) {
          const bool is_nvlink = capability == nvml::p2p_nvlink;
          return set_to(status, is_nvlink ? fake->nvlink_status : fake->peer_status);
        })},
-      {"nvmlDeviceGetIndex", c_function(+[](Device, unsigned* index) {
-         *index = 3;
-         return answer_to("index");
-       })},
+      {"nvmlDeviceGetIndex",
+       c_function(+[](Device, unsigned* index) { return answer_to("index", index, 3U); })},
       {"nvmlDeviceGetPowerUsage", c_function(+[](Device, unsigned* milliwatts) {
-         *milliwatts = 650'250;
-         return answer_to("power");
+         return answer_to("power", milliwatts, 650'250U);
        })},
       {"nvmlDeviceGetTotalEnergyConsumption",
        c_function(+[](Device device, unsigned long long* millijoules) {
-         *millijoules = gpu_at(device).energy;
-         return answer_to("energy");
+         return answer_to("energy", millijoules, gpu_at(device).energy);
        })},
       {"nvmlDeviceGetTemperature", c_function(+[](Device, int sensor, unsigned* celsius) {
-         *celsius = 61;
-         return sensor == 0 ? answer_to("temperature") : some_error;
+         return sensor == 0 ? answer_to("temperature", celsius, 61U) : some_error;
        })},
       {"nvmlDeviceGetUtilizationRates", c_function(+[](Device, nvml::Utilisation* rates) {
-         *rates = {.gpu = 75, .memory = 30};
-         return answer_to("utilisation");
+         return answer_to("utilisation", rates, {.gpu = 75, .memory = 30});
        })},
       {"nvmlDeviceGetCurrentClocksEventReasons", c_function(fake_reasons)},
       {"nvmlDeviceGetCurrentClocksThrottleReasons", c_function(fake_reasons)},
       {"nvmlDeviceGetTotalEccErrors",
        c_function(+[](Device, int error, int counter, unsigned long long* count) {
          const bool is_volatile = counter == nvml::volatile_count;
-         *count = error == nvml::corrected ? 12 : is_volatile ? 4 : 1;
-         const bool known = !is_volatile || error == nvml::uncorrected;
-         return known ? answer_to("errors") : some_error;
+         if (is_volatile && error == nvml::corrected) return some_error;
+         return answer_to("errors", count, error == nvml::corrected ? 12 : is_volatile ? 4 : 1ULL);
        })},
       {"nvmlDeviceGetRemappedRows",
        c_function(+[](Device, unsigned* correctable, unsigned* uncorrectable, unsigned* pending,
@@ -217,9 +212,9 @@ inline void* find_fake(const char* name) {
        })},
       {"nvmlDeviceGetRetiredPages",
        c_function(+[](Device device, int cause, unsigned* count, unsigned long long*) {
+         const FakeGpu& gpu = gpu_at(device);
          const unsigned room = *count;
-         *count = cause == nvml::double_bit_error ? gpu_at(device).double_bit_pages
-                                                  : gpu_at(device).single_bit_pages;
+         *count = cause == nvml::double_bit_error ? gpu.double_bit_pages : gpu.single_bit_pages;
          return *count <= room ? nvml::success : nvml::insufficient_size;
        })},
       {"nvmlDeviceGetComputeRunningProcesses_v3", c_function(fake_processes)},
@@ -228,9 +223,11 @@ inline void* find_fake(const char* name) {
          EXPECT_EQ(count, 1);
          const bool is_power = field->field == 186;
          EXPECT_EQ(field->scope, is_power ? 0 : ~0U);
-         field->answer = answer_to(is_power ? "power now" : "nvlink");
          field->type = is_power ? 1 : fake->nvlink_type;
-         field->value = is_power ? 640'500 : field->field == 138 ? 10 : 20;  // mW, KiB
+         field->answer = answer_to(is_power ? "power now" : "nvlink", &field->value,
+                                   is_power              ? 640'500ULL
+                                   : field->field == 138 ? 10
+                                                         : 20);  // mW, KiB
          return nvml::success;
        })}};
   const auto found = table.find(name);

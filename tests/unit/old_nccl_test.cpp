@@ -1,12 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
 
 #include "executor/plugin.hpp"
+#include "matchers.hpp"
 
 /// The plugin as it is shipped, with an NCCL that lacks all that came after 2.18.
 namespace isoscale::executor {
@@ -22,7 +19,7 @@ TEST(OldNccl, ThePluginLoadsWithoutWhatCameAfter218) {
   EXPECT_EQ(search.problem, "");
   ASSERT_NE(search.table, nullptr);
   EXPECT_EQ(::dlsym(RTLD_DEFAULT, "ncclTeamLsa"), nullptr) << "another NCCL was loaded";
-  EXPECT_THAT(search.table->problem(), testing::Not(testing::HasSubstr("NCCL")));
+  EXPECT_THAT(search.table->problem(), Not(HasSubstr("NCCL")));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/page/page.hpp"
 #include "compare_samples.hpp"
-#include "reported.hpp"
 
 /// In this program the table of metrics has one line more (see CMakeLists.txt): a metric one_line
 /// with the heading "one line", which is 7000 plus the number of ranks.

@@ -30,10 +30,8 @@ inline runner::plan::Site gpu_site_of(int ranks, std::optional<units::Bytes> fre
   return site;
 }
 
-/// Eight microbatches of 2 samples.
 inline workloads::Request planned_request() { return workloads::request_of("", 8); }
 
-/// The planned request of one workload.
 inline settings::RunConfig config_of(const std::string& workload, const mesh::Request& mesh = {},
                                      const workloads::Request& base = planned_request()) {
   settings::RunConfig config;

@@ -27,9 +27,10 @@ inline simulate::Machine plain_sheet() {
 }
 
 /// predict SYSTEM.toml --model tiny --dtype f32 --ranks 8,16,64 --set batch=256
-inline settings::PredictCommand plain_command() {
+inline settings::PredictCommand plain_command(const char* workload = "") {
   settings::PredictCommand command;
   command.source = "plain.toml";
+  command.workload = workload;
   command.model = workloads::load_model("tiny");
   command.precision = program::Precision::f32;
   command.ranks = {8, 16, 64};

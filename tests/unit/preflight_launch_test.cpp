@@ -187,9 +187,6 @@ TEST(EqualSettingsCheck, WarnsOfRanksThatDifferButLetsEachHaveItsOwnAdapters) {
   EXPECT_THAT(results_of(job, "equal-settings"), SizeIs(2));
 }
 
-// The tests from here on merge the facts that ranks report into one job, and check jobs whose ranks
-// see one GPU each.
-
 TEST(MergedFacts, AreByIndexAndNumber) {
   JobFacts a = bare_job("host", 2, 1), b = bare_job("cuda", 1, 1);
   std::swap(a.nodes[0], a.nodes[1]);
@@ -208,14 +205,6 @@ TEST(MergedFacts, AreByIndexAndNumber) {
   EXPECT_TRUE(merge({}).ranks.empty());
 }
 
-/// A GPU as the bus shows it to a rank that may not use it.
-GpuFacts on_the_bus(const GpuFacts& gpu) {
-  GpuFacts bare;
-  bare.pci_bus_id = gpu.pci_bus_id;
-  bare.xids = std::vector<int>{79};
-  return bare;
-}
-
 /// Parts of ranks on one node, each of which sees its own GPU alone.
 std::vector<JobFacts> isolated_parts(int ranks) {
   JobFacts job = gpu_job(1, ranks);
@@ -232,7 +221,9 @@ std::vector<JobFacts> isolated_parts(int ranks) {
   CheckedNode& node = parts[0].nodes[0];
   node.host = "c0";
   for (int j = 1; j < ranks; ++j) {
-    node.gpus->push_back(on_the_bus(gpu_at(job, 0, static_cast<std::size_t>(j))));
+    GpuFacts& other = node.gpus->emplace_back();  // as the bus shows it to who may not use it
+    other.pci_bus_id = gpu_at(job, 0, static_cast<std::size_t>(j)).pci_bus_id;
+    other.xids = {79};
     for (int i = 0; i < j; ++i)
       node.peers.push_back({.i = i, .j = j, .peer_access = {}, .link = "system"});
   }

@@ -10,13 +10,11 @@
 /// Job facts to judge, and what a check says of them.
 namespace isoscale::preflight {
 
-/// Returns the names of all checks, each of which gives one result for a job of which nothing is
-/// known.
+/// Returns the names of all checks; each gives one result for a job of which nothing is known.
 inline std::vector<std::string> check_names() {
   return mapped(check_job({}, {}), &CheckResult::name);
 }
 
-/// Returns what one check says.
 inline std::vector<CheckResult> results_of(const JobFacts& job, std::string_view check) {
   std::vector<CheckResult> results = check_job(job, {});
   std::erase_if(results, [&](const CheckResult& result) { return result.name != check; });
@@ -131,14 +129,12 @@ auto on_ranks(Member member, Value value) {
     for (CheckedRank& rank : job.ranks) rank.*member = value;
   };
 }
-/// Returns a change that sets a variable on all ranks.
 inline auto on_environment(const std::string& name, const std::string& value) {
   return [=](JobFacts& job) {
     for (CheckedRank& rank : job.ranks) rank.environment[name] = value;
   };
 }
 
-/// An InfiniBand port that is up.
 inline CheckedPort port_up(std::string device) {
   CheckedPort port;
   port.device = std::move(device);
@@ -147,12 +143,9 @@ inline CheckedPort port_up(std::string device) {
   port.physical_state = "LinkUp";
   return port;
 }
-/// Gives every node such a port.
 inline void add_ports(JobFacts& job) {
   for (CheckedNode& node : job.nodes) node.ports = {port_up("mlx5_0")};
 }
-
-// Healthy jobs on machines of several kinds, and the faults that preflight finds in one of them.
 
 /// Two nodes of eight H100s: beside each GPU an adapter, and two of storage with two ports each.
 [[nodiscard]] JobFacts hgx_job();
@@ -172,7 +165,6 @@ struct Fault {
   std::function<void(JobFacts&)> plant;
 };
 [[nodiscard]] const std::vector<Fault>& faults();
-/// hgx_job() with every fault.
 [[nodiscard]] JobFacts broken_job();
 
 }  // namespace isoscale::preflight

@@ -7,7 +7,6 @@
 #include "made_programs.hpp"
 #include "program/check.hpp"
 #include "program/operands.hpp"
-#include "program/outline.hpp"
 #include "words.hpp"
 
 namespace isoscale::program {
@@ -17,7 +16,7 @@ using testing_support::expect_words;
 
 std::string error_of(const auto& action) { return testing_support::refusal<base::Error>(action); }
 
-/// A step that is written op by op on the stream 0 (compute), `side` and `other`.
+/// A step that is written op by op on the stream 0 (compute) and on `side`.
 class BuilderTest : public testing::Test {
  protected:
   BuilderTest() { builder.begin(Section::step); }
@@ -37,7 +36,7 @@ class BuilderTest : public testing::Test {
   }
 
   Builder builder{{}};
-  const StreamId side = builder.stream("side"), other = builder.stream("other");
+  const StreamId side = builder.stream("side");
   RankProgram program;
 };
 
@@ -51,63 +50,6 @@ TEST_F(BuilderTest, DerivesTheWaitOfAReadAfterAWriteOnAnotherStream) {
   EXPECT_THAT(waits_of(1), ElementsAre(Pair(0, 1U)));
   program.step().ops[1].wait_count = 0;
   EXPECT_THAT(error_of([&] { check_races(program, {}); }), HasSubstr("race: op 0 (fill"));
-}
-
-TEST_F(BuilderTest, DisjointSlicesOfOneBufferAreIndependent) {
-  const BufferId a = floats(100);
-  emit(0, fill({.buffer = a, .offset = 0, .count = 50}));
-  emit(side, fill({.buffer = a, .offset = 50, .count = 50}));
-  emit(side, fill({.buffer = a, .offset = 49, .count = 1}));
-  finish();
-  EXPECT_EQ(program.step().ops[1].wait_count, 0);
-  EXPECT_EQ(program.step().ops[2].wait_count, 1);
-}
-
-TEST_F(BuilderTest, LeavesOutWhatAnotherWaitImplies) {
-  // c depends on a (stream 0) and on b (stream 1), and b already on a: one wait is enough.
-  const BufferId x = floats(10), y = floats(20), z = floats(20);
-  emit(0, fill(whole(x)));
-  emit(side, row_copy(whole(x), {.buffer = y, .offset = 0, .count = 10}));
-  emit(side, row_copy(whole(x), {.buffer = y, .offset = 10, .count = 10}));
-  const auto row_of = [&](BufferId id) { return Matrix{whole(id), 10}; };
-  emit(other, Add{.rows = 1, .columns = 10, .a = row_of(x), .b = row_of(y), .dst = row_of(z)});
-  finish();
-  EXPECT_THAT(waits_of(3), ElementsAre(Pair(side, 2U)));
-}
-
-TEST_F(BuilderTest, ReusesStorageOnOneStreamAtOnce) {
-  for (int i = 0; i < 10; ++i) {
-    const BufferId a = floats(1024);
-    emit(0, fill(whole(a)));
-    builder.release(a);
-  }
-  finish();
-  EXPECT_EQ(program.arena_bytes[0], 1024U * 4);
-}
-
-TEST_F(BuilderTest, DoesNotReuseStorageThatAnotherStreamMayStillUse) {
-  const BufferId a = floats(1024), b = floats(1024);
-  emit(side, fill(whole(a)));
-  builder.release(a);
-  emit(0, fill(whole(b)));  // knows nothing of `side`
-  finish();
-  EXPECT_EQ(program.arena_bytes[0], 2U * 1024 * 4);
-  EXPECT_EQ(program.step().ops[1].wait_count, 0);
-}
-
-TEST_F(BuilderTest, SecondUserOfReusedStorageAlsoComesAfterItsFormerUsers) {
-  // The block passes from `a` (side) to `b`; its first half is written by a stream that knows
-  // `side`, its second half by one that does not and must be made to wait.
-  const BufferId a = floats(1024), probe = floats(1024);
-  emit(side, fill(whole(a)));
-  emit(0, row_copy(whole(a), whole(probe)));
-  builder.release(a);
-  const BufferId b = floats(1024);
-  emit(0, fill({.buffer = b, .offset = 0, .count = 512}));
-  emit(other, fill({.buffer = b, .offset = 512, .count = 512}));
-  finish();
-  EXPECT_EQ(program.buffers[b].offset, program.buffers[a].offset);
-  EXPECT_EQ(program.step().ops[3].wait_count, 1);
 }
 
 TEST_F(BuilderTest, RefusesMistakesOfAuthors) {

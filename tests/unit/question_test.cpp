@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/question.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "analysis_test.hpp"
 #include "predict_samples.hpp"
@@ -32,7 +31,6 @@ TimedCommunication timed(int members, int nodes, double seconds) {
           .samples = {{8, seconds}}};
 }
 
-/// Returns `text` with one part of it replaced.
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   return text.replace(text.find(from), from.size(), to);  // throws if there is no such part
 }
@@ -73,8 +71,7 @@ TEST(Question, RefusesWhatItCannotAnswer) {
     command.settings.emplace_back(key, value);
     return command;
   };
-  PredictCommand dp = samples::plain_command(), weak = dp;
-  dp.workload = "dp";
+  PredictCommand dp = samples::plain_command("dp"), weak = samples::plain_command();
   dp.mesh = {{Axis::tp, 2}};
   weak.best = true;
   weak.scaling = workloads::Scaling::weak;
@@ -88,9 +85,8 @@ TEST(Question, RefusesWhatItCannotAnswer) {
       {weak, {"--best", "weak"}}};
   for (const auto& [command, words] : cases) expect_words(refusal_of(command), words);
   // A sheet needs a model for what a model shapes, and tiles are not of these.
-  PredictCommand tiles = samples::plain_command();
+  PredictCommand tiles = samples::plain_command("tiles");
   tiles.model.reset();
-  tiles.workload = "tiles";
   tiles.settings.clear();
   tiles.ranks = {4};
   EXPECT_EQ(refusal_of(tiles), "");
@@ -99,16 +95,6 @@ TEST(Question, RefusesWhatItCannotAnswer) {
   EXPECT_EQ(asked(search).meshes, predict::Meshes::searched);
   search.mesh = {{Axis::tp, 2}, {Axis::pp, 2}};
   EXPECT_EQ(asked(search).meshes, predict::Meshes::searched);
-}
-
-TEST(Question, OptionsOfASoftwareMayNeedEachOther) {
-  Machine sheet = samples::plain_sheet();
-  sheet.software = predict::load_software("nemo-2025");
-  const predict::Question question = predict::question_of(samples::plain_command(), sheet);
-  for (const auto& [key, value] : sheet.software.options) {
-    EXPECT_EQ(question.base.options.at(key), value) << key;
-  }
-  EXPECT_THAT(question.warnings, IsEmpty());
 }
 
 TEST(Question, OptionsOfTheSoftwareGiveWayToTheUsers) {
@@ -154,8 +140,7 @@ TEST(Question, OfASheetHasTheBatchOfTheModel) {
 }
 
 TEST(Question, KeepsTpAndPpAlongACurve) {
-  PredictCommand command = samples::plain_command();
-  command.workload = "hybrid";
+  PredictCommand command = samples::plain_command("hybrid");
   command.mesh.clear();
   command.ranks = {4, 8, 64};
   const predict::Question question = asked(command);
@@ -163,7 +148,6 @@ TEST(Question, KeepsTpAndPpAlongACurve) {
   EXPECT_EQ(predict::request_at(question, 64).mesh, (mesh::Shape{.tp = 2, .dp = 16, .pp = 2}));
   command.ranks = {4};
   EXPECT_EQ(predict::request_at(asked(command), 4).mesh, (mesh::Shape{.tp = 2, .dp = 2}));
-  // A search looks at all of them.
   command.best = true;
   EXPECT_TRUE(asked(command).mesh.empty());
 }
@@ -260,16 +244,9 @@ Machine measured() {
   machine.measured.locals = {{.bytes = 64, .seconds = 2e-6}};
   // 1 us of latency, then 10 us and 1 us of bytes.
   machine.measured.communication = {
-      TimedCommunication{
-          .members = 4,
-          .nodes = 2,
-          .samples = {{.bytes = 10, .seconds = 2e-6}, {.bytes = 1e4, .seconds = 11e-6}},
-          .latency = 1e-6,
-          .bandwidth = 1e9},
-      TimedCommunication{
-          .members = 2,
-          .nodes = 1,
-          .samples = {{.bytes = 0, .seconds = 1e-6}, {.bytes = 1e4, .seconds = 3e-6}}}};
+      {.members = 4, .nodes = 2, .samples = {{10, 2e-6}, {1e4, 11e-6}}, .latency = 1e-6},
+      {.members = 2, .nodes = 1, .samples = {{0, 1e-6}, {1e4, 3e-6}}}};
+  machine.measured.communication[0].bandwidth = 1e9;
   return machine;
 }
 
@@ -451,6 +428,7 @@ TEST(SystemFile, RefusesWithLineKeyAndReason) {
   expect(with("straggler_size = 0.2\n", ""), {"noise.straggler_share", "straggler_size"});
   expect(with("straggler_share = 0.25", "straggler_share = 0.0001"),
          {"straggler_share", "0.00025"});
+  expect("base = \"h1\"\n", {"box.toml:1", "base"});
   expect("name = ", {"box.toml:1", "TOML"});
   expect("", {"name", "missing"});
 }
@@ -469,23 +447,19 @@ TEST(SystemFile, EverySystemOfOursIsRead) {
 }
 
 TEST(SystemFile, ListsTheKeysThatItReads) {
-  const std::vector<predict::SheetKey> keys = predict::system_keys();
-  const auto needed = [&](const std::string& key) {
-    const auto found = std::ranges::find(keys, key, &predict::SheetKey::key);
-    EXPECT_NE(found, keys.end()) << key;
-    return found != keys.end() && found->needed;
-  };
+  std::map<std::string, bool> needed;
+  for (const predict::SheetKey& one : predict::system_keys()) needed[one.key] = one.needed;
   for (const char* const key :
        {"memory.capacity", "network.multicast.latency", "network.collnet.across_latency",
         "processor.attention.kernel", "processor", "memory", "network", "network.inside",
         "network.across", "network.algorithms", "processor.matrix", "processor.matrix.types",
         "network.multicast.reached", "network.collnet.reached"}) {
-    EXPECT_TRUE(needed(key)) << key;
+    EXPECT_TRUE(needed.at(key)) << key;
   }
   for (const char* const key : {"network.collnet", "processor.units", "noise.launch", "overlap",
                                 "software", "memory.reached", "processor.matrix.reached",
                                 "processor.attention", "network.tier", "network.protocol"}) {
-    EXPECT_FALSE(needed(key)) << key;
+    EXPECT_FALSE(needed.at(key)) << key;
   }
 }
 

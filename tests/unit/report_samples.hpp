@@ -2,29 +2,31 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
+#include "analysis/catalog/index.hpp"
+#include "analysis/merge/join.hpp"
+#include "analysis/report.hpp"
 #include "bench_samples.hpp"
+#include "matchers.hpp"
 #include "program/outline.hpp"
-#include "results/records/run_data.hpp"
 #include "timeline/timeline.hpp"
 
-/// Hand-made programs, traces and points for the tests of the analysis, and runs for those of
-/// reports.
+/// Hand-made programs, traces and points for the tests of the analysis, and runs and launches for
+/// those of reports.
 namespace isoscale::samples {
 
 /// Writes an outline op by op.
 class Script {
  public:
-  Script& compute(program::StreamId stream = 0) { return add(program::OpKind::gemm, stream); }
-  Script& copy(program::StreamId stream = 0) { return add(program::OpKind::copy, stream); }
-  Script& op(program::OpKind kind, program::StreamId stream = 0) { return add(kind, stream); }
+  Script& compute(program::StreamId stream = 0) { return op(program::OpKind::gemm, stream); }
+  Script& copy(program::StreamId stream = 0) { return op(program::OpKind::copy, stream); }
+  Script& op(program::OpKind kind, program::StreamId stream = 0) {
+    program::OutlineOp& op = outline_.ops.emplace_back();
+    op.kind = kind;
+    op.stream = stream;
+    return *this;
+  }
   Script& all_reduce(mesh::AxisSet axes, program::StreamId stream = 0) {
-    add(program::OpKind::all_reduce, stream);
+    op(program::OpKind::all_reduce, stream);
     outline_.ops.back().axes = axes;
     outline_.ops.back().bytes = 64;
     return *this;
@@ -51,14 +53,8 @@ class Script {
   }
 
  private:
-  Script& add(program::OpKind kind, program::StreamId stream) {
-    program::OutlineOp& op = outline_.ops.emplace_back();
-    op.kind = kind;
-    op.stream = stream;
-    return *this;
-  }
   Script& exchange(program::Direction direction, int offset, program::StreamId stream) {
-    add(program::OpKind::exchange, stream);
+    this->op(program::OpKind::exchange, stream);
     program::OutlineOp& op = outline_.ops.back();
     op.axes = mesh::Axis::pp;
     op.bytes = 64;
@@ -307,8 +303,7 @@ inline results::RunData curve_with_parts() {
   return run;
 }
 
-/// dp_curve() and a pp curve under weak scaling: a bubble at 2 stages, a wrong result at 4, no
-/// trace.
+/// dp_curve() and a pp curve, weak scaling: a bubble at 2 stages, a wrong result at 4, no trace.
 inline results::RunData two_curves() {
   const auto as_pp = [](results::PointData point) {
     point.workload = "pp";
@@ -365,5 +360,62 @@ inline results::RunData hostile_run() {
   }
   return run;
 }
+
+/// A launch of `nodes` nodes with `per_node` ranks each, and no point yet.
+inline results::RunData launch(const std::string& id, int nodes, int per_node) {
+  results::RunData result = run();
+  result.id = id;
+  result.nodes = nodes;
+  result.ranks = nodes * per_node;
+  result.rank_facts.clear();
+  for (int rank = 0; rank < result.ranks; ++rank) {
+    const int node = rank / per_node;
+    result.rank_facts.push_back({.rank = rank,
+                                 .host = "node" + std::to_string(node),
+                                 .node = node,
+                                 .text = {{"cpu_model", "AMD EPYC 7763"}}});
+  }
+  return result;
+}
+
+/// Adds a point that is ok: `shape` on the first ranks of the launch, `step` seconds a step.
+inline results::PointData& add(results::RunData& run, mesh::Shape shape, double step) {
+  results::PointData point = measured(static_cast<int>(run.points.size()), shape, step);
+  const int per_node = run.ranks / run.nodes;
+  point.nodes = (point.ranks + per_node - 1) / per_node;
+  point.model_shape = {{"hidden", "64"}, {"heads", "8"}, {"layers", "4"}};
+  run.points.push_back(std::move(point));
+  return run.points.back();
+}
+
+/// A launch with one point along dp.
+inline results::RunData launch_of(const std::string& id, int nodes, int per_node, double step) {
+  results::RunData result = launch(id, nodes, per_node);
+  add(result, {.dp = result.ranks}, step);
+  return result;
+}
+
+/// Reports of launches and what they make together; keeps the launches, which the rest points to.
+struct JoinedLaunches {
+  std::vector<results::RunData> runs;
+  std::vector<analysis::RunReport> reports{};
+  analysis::merge::Joined joined{};
+
+  explicit JoinedLaunches(std::vector<results::RunData> of,
+                          const analysis::ReportOptions& options = {})
+      : runs(std::move(of)) {
+    reports = mapped(runs, [&](const results::RunData& run) {
+      return analysis::make_report(run, run.id + ".h5", options);
+    });
+    joined = analysis::merge::join(reports, options);
+  }
+  JoinedLaunches(const JoinedLaunches&) = delete;
+  JoinedLaunches& operator=(const JoinedLaunches&) = delete;
+
+  [[nodiscard]] analysis::merge::Report report() const {
+    const auto of_index = mapped(reports, analysis::catalog::index_run);
+    return {.runs = reports, .joined = joined, .index = analysis::catalog::make_index(of_index)};
+  }
+};
 
 }  // namespace isoscale::samples

@@ -1,24 +1,17 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/report.hpp"
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/page/page.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis_test.hpp"
 #include "compare_samples.hpp"
-#include "launch_samples.hpp"
 #include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using mesh::Reach;
-
-std::vector<int> rank_counts(const Curve& curve) {
-  return mapped(curve.points, [](const PointReport& point) { return point.data->ranks; });
-}
 
 TEST(Report, AStepWithAnUnknownTimeIsLeftOut) {
   results::RunData run = samples::run({measured(0, {.dp = 2}, 0.4)});
@@ -29,7 +22,7 @@ TEST(Report, AStepWithAnUnknownTimeIsLeftOut) {
 
 TEST(Report, FlagsAreThoseOfUntracedSteps) {
   results::RunData run = dp_run({0.2});
-  samples::add_traced_steps(run.points[0], 0.2, 5);
+  add_traced_steps(run.points[0], 0.2, 5);
   EXPECT_TRUE(point_of(run).flags.sentences.empty());
   run.points[0].step_times[10] = {0.9};
   const PointReport point = point_of(run);
@@ -120,40 +113,19 @@ TEST(Report, NamesScaledTokensAndTheirFactorEverywhere) {
   const json report = json::parse(render::render_json(of.report()));
   const Compared of_sides{{{growing("a")}, {growing("b")}}};
   const json compared = json::parse(compare::render_json(*of_sides));
-  const json page = page::page_data(of.report());
   const json& points = report["runs"][0]["points"];
   for (const json* const at :
        {&points[2], &report["curves"][0]["points"][2], &report["index"][0]["experiments"][0],
-        &compared["curves"][0]["sides"][1]["points"][2],
-        &page["report"]["curves"][0]["points"][2]}) {
+        &compared["curves"][0]["sides"][1]["points"][2]}) {
     expect_holds(*at, {{"throughput", {{"unit", "scaled tokens/s"}}}, {"work_growth", 4}});
   }
   EXPECT_EQ(points[0]["throughput"]["unit"], "scaled tokens/s") << "a curve has one unit";
   EXPECT_EQ(report["machines"][0]["throughput_over_time"][0]["unit"], "scaled tokens/s");
   const render::IndexReport index{.index = of.report().index};
-  for (const std::string& csv : {render::render_csv(of.report()), render::render_index_csv(index),
-                                 compare::render_csv(*of_sides)}) {
-    const auto rows = parse_csv(csv);
-    const auto last = [&](const char* name) {
-      const auto column = std::ranges::find(rows.front(), name) - rows.front().begin();
-      return rows.back().at(static_cast<std::size_t>(column));
-    };
-    EXPECT_EQ(last("throughput_unit"), "scaled tokens/s");
-    EXPECT_EQ(std::stod(last("work_growth")), 4);
-  }
   EXPECT_THAT(render::render_index_text(index), HasSubstr("scaled tokens/s"));
   results::RunData same = growing("c");
   for (results::PointData& point : same.points) point.work_per_step = 1024;
   EXPECT_EQ(json_of(same)["points"][2]["throughput"]["unit"], "tokens/s");
-}
-
-TEST(Report, WhatWasNotMeasuredIsAbsent) {
-  results::RunData run = samples::run();
-  run.points.emplace_back().ranks = 2;
-  const PointReport point = point_of(run);
-  EXPECT_FALSE(point.step_time || point.throughput || point.flop_per_step);
-  EXPECT_FALSE(point.memory_per_rank || point.traced_step || point.communication_ratio);
-  EXPECT_FALSE(point.breakdown.mean);
 }
 
 TEST(Report, ASerialFractionIsAShareOfAStepOrNotShown) {
@@ -166,7 +138,7 @@ TEST(Report, ASerialFractionIsAShareOfAStepOrNotShown) {
   EXPECT_FALSE(fraction(0.1)) << "faster than ideal";
 }
 
-TEST(Curves, AscendAndKeepWorkloadsAndMeshesApart) {
+TEST(Curves, AscendAndKeepWorkloadsApart) {
   results::RunData run = samples::run({measured(0, {.dp = 4}, 1), measured(1, {}, 1),
                                        measured(2, {.pp = 2}, 1), measured(3, {.dp = 2}, 1)});
   run.points[2].workload = "pp";
@@ -175,13 +147,6 @@ TEST(Curves, AscendAndKeepWorkloadsAndMeshesApart) {
   EXPECT_THAT(mapped(report.curves, &Curve::title),
               ElementsAre("dp, tiny" + settings, "pp, tiny" + settings));
   EXPECT_THAT(rank_counts(report.curves[0]), ElementsAre(1, 2, 4));
-  run.points = {measured(0, {.tp = 2}, 1), measured(1, {.tp = 4}, 1), measured(2, {.dp = 2}, 1),
-                measured(3, {.tp = 2, .dp = 2}, 1)};
-  const RunReport meshes = make_report(run, "", {});
-  ASSERT_EQ(meshes.curves.size(), 2U);
-  EXPECT_THAT(rank_counts(meshes.curves[0]), ElementsAre(2, 4));
-  EXPECT_THAT(rank_counts(meshes.curves[1]), ElementsAre(2, 4));
-  EXPECT_EQ(meshes.curves[1].points[0].data->mesh.dp, 2);
 }
 
 TEST(Curves, JoinPointsWhoseOptionsScalingChanged) {
@@ -206,25 +171,14 @@ TEST(Curves, TakePointsThatWereSkippedBeforeTheirBatchWasKnown) {
   EXPECT_EQ(make_report(run, "", {}).curves.size(), 2U);
 }
 
-TEST(Curves, AreNamedByTheOptionsThatTellThemApart) {
-  results::RunData run = samples::run({measured(0, {}, 1), measured(1, {.dp = 2}, 1),
-                                       measured(2, {}, 1), measured(3, {.dp = 2}, 1)});
-  run.points[2].options["overlap"] = run.points[3].options["overlap"] = "off";
-  const RunReport report = make_report(run, "", {});
-  EXPECT_THAT(mapped(report.curves, &Curve::title),
-              ElementsAre(EndsWith(", packed, overlap=on"), EndsWith(", packed, overlap=off")));
-  EXPECT_THAT(rank_counts(report.curves[1]), ElementsAre(1, 2));
-}
-
 /// A traced step of 1000 ns in which `overlap` ns are claimed twice.
 results::RunData contradicting(int overlap, const std::string& device) {
   results::RunData run = samples::run();
   run.device = device;
   run.points = {measured(0, {}, 1)};
-  samples::set_trace(
-      run.points[0],
-      samples::point({}, {samples::Script{}.compute().compute()},
-                     {{samples::trace(0, {0, 1000}, {{0, 500 + overlap}, {500, 1000}})}}));
+  set_trace(run.points[0],
+            samples::point({}, {Script{}.compute().compute()},
+                           {{samples::trace(0, {0, 1000}, {{0, 500 + overlap}, {500, 1000}})}}));
   return run;
 }
 
@@ -240,8 +194,6 @@ TEST(Labels, NotClosedAboveOnePercentOfTheStepAndThreeOnTheHost) {
   run.points[0].labels = {"oversubscribed"};
   EXPECT_THAT(point_of(run).labels, ElementsAre("oversubscribed", "not-closed"));
 }
-
-// Reports tell how points use nodes.
 
 constexpr ReportOptions against_node{.baseline = std::nullopt, .whole_node = true};
 
@@ -299,30 +251,6 @@ TEST(WholeNode, MayBeInAnotherFileAndIsTheFullestOfAllLaunches) {
   EXPECT_NEAR(*curve.points.at(2).speedup, 1.5, 1e-12);
 }
 
-TEST(WholeNode, IsNoneWhereNoPointFillsANode) {
-  results::RunData run = launch("a", 2, 4);
-  add(run, {.dp = 2}, 0.5);
-  add(run, {.dp = 8}, 0.2);
-  const Curve curve = curve_of(run, against_node);
-  EXPECT_FALSE(curve.baseline);
-  EXPECT_FALSE(curve.points[1].efficiency);
-}
-
-TEST(NodeCells, ShowRanksOfNodesAndAxesOfSeveralNodesOnly) {
-  results::RunData run = launch("a", 2, 4);
-  add(run, {.tp = 4}, 0.2);
-  add(run, {.tp = 4, .dp = 2}, 0.1);
-  const Curve curve = curve_of(run);
-  EXPECT_TRUE(render::spans_nodes(curve));
-  EXPECT_EQ(nodes_text(curve.points[0]), "1 x 4");
-  EXPECT_EQ(nodes_text(curve.points[1]), "2 x 4");
-  EXPECT_EQ(render::axes_text(curve.points[0]), "");
-  EXPECT_EQ(render::axes_text(curve.points[1]), "tp intra-node, dp inter-node");
-}
-
-// Points of which too few steps count are marked, in what is computed from them and in what is
-// shown.
-
 /// `count` steps that count, after two of warm-up.
 void keep_steps(results::PointData& point, std::size_t count) {
   point.step_times.resize(count + 2);
@@ -332,7 +260,7 @@ void keep_steps(results::PointData& point, std::size_t count) {
 
 TEST(FewSteps, LabelPointsBelowSixThatCount) {
   const auto point_with = [](std::size_t count) {
-    results::RunData run = samples::dp_run({0.2});
+    results::RunData run = dp_run({0.2});
     keep_steps(run.points[0], count);
     return point_of(run);
   };
@@ -342,7 +270,7 @@ TEST(FewSteps, LabelPointsBelowSixThatCount) {
 }
 
 TEST(FewSteps, LeaveTheLossUnexplained) {
-  results::RunData run = samples::dp_curve();
+  results::RunData run = dp_curve();
   const auto explains = [&] { return curve_of(run).points.at(1).causes.waterfall->explains; };
   EXPECT_TRUE(explains());
   // Five untraced steps of the baseline are left beside its traced ones.
@@ -352,7 +280,7 @@ TEST(FewSteps, LeaveTheLossUnexplained) {
 }
 
 TEST(FewSteps, KeepTheBaselineWhereItIsAndMakeItUnsure) {
-  results::RunData run = samples::dp_run({6, 0.25, 0.125});
+  results::RunData run = dp_run({6, 0.25, 0.125});
   const auto curve = [&] { return curve_of(run); };
   EXPECT_FALSE(has_unsure_baseline(curve()));
   keep_steps(run.points[0], 1);
@@ -376,24 +304,6 @@ TEST(FewSteps, OfALaunchDoNotCountBesideThoseOfEnough) {
   EXPECT_THAT(few.joined.curves.at(0).launches, ElementsAre(SizeIs(2)));
   EXPECT_EQ(few.joined.curves[0].curve.points[0].steps, 2U);
   EXPECT_THAT(few.joined.curves[0].curve.points[0].labels, ElementsAre("few-steps"));
-}
-
-TEST(FewSteps, AreSeenInTheTableAndSaidBelow) {
-  std::vector<results::RunData> runs{launch_of("a", 1, 2, 6.5), launch_of("b", 2, 2, 0.2)};
-  keep_steps(runs[0].points[0], 1);
-  const JoinedLaunches of{std::move(runs)};
-  const std::string joined = render::render_text(of.report());
-  EXPECT_THAT(joined, HasSubstr(" s (1 step) "));
-  EXPECT_THAT(joined, HasSubstr("label    2 ranks: few-steps"));
-  EXPECT_THAT(joined, HasSubstr("vs 2 ranks"));
-  const merge::Report alone{.runs = std::span{of.reports}.first(1)};
-  for (const auto& render : {render::render_text, render::render_markdown}) {
-    EXPECT_THAT(render(alone), HasSubstr("2 ranks: few-steps: 1 step"));
-  }
-  for (const json& part : {json::parse(render::render_json(alone))["runs"][0],
-                           json::parse(render::render_json(of.report()))["curves"][0]}) {
-    EXPECT_EQ(part["points"][0]["labels"], json::array({"few-steps"}));
-  }
 }
 
 }  // namespace

@@ -2,11 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "mesh/request.hpp"
 #include "tests/support/options.hpp"
 #include "workloads/api/workload.hpp"

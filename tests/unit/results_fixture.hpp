@@ -5,8 +5,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.hpp"
-#include "matchers.hpp"
 #include "results/hdf5/hdf5.hpp"
 #include "results/reader/reader.hpp"
 #include "results/records/json_object.hpp"
@@ -20,14 +18,12 @@ namespace isoscale::results {
 
 using settings::IfExists;
 
-/// The header of a run that ended.
 inline RunData ended() {
   RunData last = samples::header();
   last.ended = "2026-01-02T03:05:00Z";
   last.complete = true;
   return last;
 }
-/// The header of another run than samples::header().
 inline RunData another_run() {
   RunData other = samples::header();
   other.id = "another";
@@ -80,6 +76,7 @@ class RunFileTest : public testing::Test {
   static std::vector<int> indices(const RunData& run) {
     return mapped(run.points, &PointData::index);
   }
+  [[nodiscard]] std::vector<int> committed() const { return indices(read_run(file())); }
 
   /// Changes a group through HDF5, as another program does: the digest is wrong then.
   void change(const char* group, const std::function<void(hdf5::Group&)>& change) const {
@@ -89,7 +86,6 @@ class RunFileTest : public testing::Test {
       change(changed);
     });
   }
-  /// Replaces a dataset of numbers.
   template <class Number>
   void replace(const char* group, const char* name, const std::vector<Number>& values) const {
     change(group, [&](hdf5::Group& changed) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""Reads a run file with h5py and h5dump and compares it with results/SCHEMA.md.
+"""Reads a run file with h5py and compares it with results/SCHEMA.md.
 
-Usage: results_h5py_test.py MAKE_SAMPLE_RUN SCHEMA.md [H5DUMP]
+Usage: results_h5py_test.py MAKE_SAMPLE_RUN SCHEMA.md
 
 Every dataset and attribute in the file must be in the page with its type, number of dimensions and
 unit, and every one in the page must be in the file; the page's example must run. Exit 77 without
@@ -25,10 +25,10 @@ except ImportError as error:
     sys.exit(77)
 
 MAKE_SAMPLE_RUN, SCHEMA = sys.argv[1:3]
-H5DUMP = sys.argv[3] if len(sys.argv) > 3 else None
 TABLES = ("ops", "traces", "gemm_choices", "communicators", "rows", "op_sums", "solo_times",
           "device_series")
 PARTS = ("curves", "growth", "gemms", "ceilings")
+ATTRIBUTES = {"text": str, "bool": np.bool_, "f64": np.float64, "i64": np.int64, "u64": np.uint64}
 TYPES = {"f64": "<f8", "i64": "<i8", "i32": "<i4", "u64": "<u8", "u32": "<u4", "u8": "|u1"}
 
 
@@ -70,13 +70,8 @@ class RunFile(unittest.TestCase):
         attributes, datasets = self.sections[section]
         absent = {"measured_seconds", "verified"} - set(group.attrs)
         self.assertEqual(set(group.attrs), set(attributes) - absent, group.name)
-        for name, kind in attributes.items():
-            if name in absent:
-                continue
-            value = group.attrs[name]
-            expected = {"text": str, "bool": np.bool_, "f64": np.float64, "i64": np.int64,
-                        "u64": np.uint64}[kind]
-            self.assertIsInstance(value, expected, f"{group.name}@{name}")
+        for name, value in group.attrs.items():
+            self.assertIsInstance(value, ATTRIBUTES[attributes[name]], f"{group.name}@{name}")
         found = {}
         group.visititems(lambda name, item: found.update({name: item})
                          if isinstance(item, h5py.Dataset) and name.split("/")[0] not in inner
@@ -129,22 +124,17 @@ class RunFile(unittest.TestCase):
 
     def test_values(self):
         f = self.file
-        self.assertEqual(f.attrs["format"], "isoscale-run")
-        self.assertEqual(f.attrs["status"], "complete")
+        self.assertEqual((f.attrs["format"], f.attrs["status"]), ("isoscale-run", "complete"))
         self.assertIn(f"**{f.attrs['schema_version']}**", self.page)
-        self.assertEqual(list(f["ranks/host"].asstr()[:]), ["node0"] * 4 + ["node1"] * 2)
         self.assertTrue(np.isnan(f["ranks/number/bound_cores"][5]))
         self.assertEqual(f["config"].asstr()[()].splitlines()[1], "# größer")
         checks = f["preflight"]
         self.assertEqual(list(checks["verdict"].attrs["values"][checks["verdict"][:]]),
                          ["ok", "warning", "stop", "not checked"])
-        self.assertEqual(list(checks["allowed"][:]), [0, 0, 1, 0])
         point = f["points/0000"]
         self.assertEqual(dict(point["options"].attrs), {"bucket": "25MiB", "overlap": "on"})
         self.assertEqual(point.attrs["seed"], 2**64 - 2)
         self.assertIs(bool(point.attrs["verified"]), True)
-        self.assertEqual(point["step_times"].shape, (5, 4))
-        self.assertAlmostEqual(point["step_times"][2, 3], 1.002003e-3, places=15)
         ops = point["ops"]
         second = slice(*ops["op_begin"][1:3])
         kinds = ops["kind"].attrs["values"][ops["kind"][second]]
@@ -155,14 +145,11 @@ class RunFile(unittest.TestCase):
         rows = point["rows"]
         self.assertEqual(list(rows["text/op"].asstr()[:]), ["all_reduce", "p2p", "p2p", ""])
         np.testing.assert_equal(rows["number/bytes"][:3], [1024, 8, np.nan])
-        status = rows["status"].attrs["values"][rows["status"][:]]
-        self.assertEqual(list(status), ["ok", "ok", "failed", "skipped"])
         self.assertEqual(list(rows["wrong"][:]), [0, 5, -1, -1])
         first = rows["time"][slice(*rows["time_begin"][:2])].reshape(rows["plays"][0], 4)
         self.assertEqual(list(first.max(axis=1) / rows["calls"][0]), [4e-5, 8e-5])
         self.assertEqual(list(rows["ranks"][slice(*rows["ranks_begin"][1:3])]), [3, 1])
         self.assertEqual(list(f["points/0002/rows/ranks_begin"]), [0])
-        self.assertEqual(f["ranks/number/gpu_sm_clock"].attrs["unit"], "Hz")
         traces = point["traces"]
         self.assertEqual(traces["span_end"][0] - traces["span_start"][0], 39)
         self.assertNotIn("verified", f["points/0002"].attrs)
@@ -192,14 +179,6 @@ class RunFile(unittest.TestCase):
         lines = done.stdout.splitlines()
         self.assertTrue(lines[0].startswith("0123456789abcdef host complete ['node0'"), lines)
         self.assertRegex(lines[1], r"^hybrid 4 0\.001003503\d* s$")
-
-    @unittest.skipIf(not H5DUMP, "h5dump is not installed")
-    def test_h5dump_reads_it(self):
-        for name in ("run.h5", "run.part0001.h5"):
-            done = subprocess.run([H5DUMP, "-H", os.path.join(self.folder, name)], text=True,
-                                  capture_output=True, check=False)
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertIn('ATTRIBUTE "schema_version"', done.stdout)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "results/records/run_data.hpp"
 
 /// A run with something in every field, made by hand.

@@ -5,7 +5,7 @@
 #include "analysis_test.hpp"
 #include "known_machine.hpp"
 #include "simulate/op_time.hpp"
-#include "workloads/registry.hpp"
+#include "stack_samples.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -36,18 +36,15 @@ TEST(RunMachine, HasTheRateOfEveryMultiplication) {
         << program::to_string(at.shape);
   }
   // All shapes of a step on any number of ranks are there, not only like ones.
-  const workloads::Workload& workload = workloads::find_workload("dp");
-  const program::ProgramSet set = workload.build(samples::known_request(64));
-  int multiplications = 0;
-  for (const program::Op& op : set.of(0).step().ops) {
-    const auto* gemm = std::get_if<program::Gemm>(&op.payload);
-    if (gemm == nullptr) continue;
-    ++multiplications;
+  const program::ProgramSet set = workloads::find_workload("dp").build(samples::known_request(64));
+  const auto multiplications = workloads::all_of<program::Gemm>(set.of(0));
+  EXPECT_FALSE(multiplications.empty());
+  for (const auto& multiplication : multiplications) {
     EXPECT_TRUE(std::ranges::any_of(machine.measured.gemms, [&](const simulate::TimedGemm& at) {
-      return at.type == program::DType::f32 && at.shape == simulate::shape_of(*gemm);
+      return at.type == program::DType::f32 &&
+             at.shape == simulate::shape_of(*multiplication.second);
     }));
   }
-  EXPECT_GT(multiplications, 0);
 }
 
 TEST(RunMachine, HasTheTimeOfEveryOtherOpAndTheGapBetweenThem) {
@@ -73,7 +70,6 @@ TEST(RunMachine, HasTheCeilingOfTheReport) {
             calibration::ceiling_of(calibration, "f32")->rate);
 }
 
-/// Without traced steps the workload `memory` tells how long ops take that move data.
 TEST(RunMachine, TakesTheMemoryFromItsRowsWhereNoStepWasTraced) {
   results::RunData run = samples::known_run(truth);
   for (results::PointData& point : run.points) {
@@ -105,11 +101,13 @@ TEST(RunMachine, TakesTheMemoryFromItsRowsWhereNoStepWasTraced) {
 }
 
 /// A run file does not say whether the projection to the vocabulary has weights of its own.
-TEST(RunMachine, KnowsWhichModelsOfIsoscaleTieTheirEmbedding) {
+TEST(RunMachine, KnowsTheModelAndWhichModelsOfIsoscaleTieTheirEmbedding) {
   results::PointData point = samples::known_run(truth).points.front();
   EXPECT_TRUE(predict::request_of(point).model.tied_embedding);
   point.model = "llama3-8b";
   EXPECT_FALSE(predict::request_of(point).model.tied_embedding);
+  point.model_shape.erase("layers");
+  EXPECT_THROW((void)predict::request_of(point), base::UsageError) << "it needs the model";
 }
 
 TEST(RunMachine, HasLatencyAndBandwidthOfEachGroup) {
@@ -147,8 +145,7 @@ TEST(RunMachine, HasTheNoiseOfRanks) {
   EXPECT_EQ(machine.noise.launch, 0.02);
 }
 
-/// Returns the sharing of a curve that three pairs of ranks measured, with these nodes of the
-/// ranks.
+/// Returns the sharing of a curve that three pairs of ranks measured, with these nodes of ranks.
 int sharing_of_pairs(const std::vector<int>& nodes) {
   results::PointData point;
   point.mesh = {.tp = 2, .dp = 3};
@@ -205,7 +202,6 @@ TEST(TracedOps, CountsNoGapTwiceOnFoldedStreams) {
   EXPECT_NEAR(*predict::traced_ops(run_of(point)).gap, 2e-9, 1e-15);
 }
 
-/// An op that never ran alone takes its time from the step that was played without communication.
 TEST(TracedOps, TakesSoloTimesOfWhatNeverRanAlone) {
   results::PointData point =
       traced(Script{}.op(OpKind::add).all_reduce(Axis::dp, 1), 100, {{0, 90}, {0, 95}});
@@ -217,37 +213,17 @@ TEST(TracedOps, TakesSoloTimesOfWhatNeverRanAlone) {
 }
 
 TEST(RunMachineRefusal, SaysHowToCalibrate) {
-  results::RunData run;
+  results::RunData run = run_of(samples::bench_point(0, "dp", 2));
   run.id = "bare";
-  run.points.push_back(samples::bench_point(0, "dp", 2));
   EXPECT_THAT(testing_support::refusal([&] { (void)predict::run_machine(run); }),
               AllOf(HasSubstr("--workload dp,calibrate"), HasSubstr("bare")));
   run.points = {samples::gemms(0, 1)};  // no communication
   EXPECT_THROW((void)predict::run_machine(run), base::UsageError);
 }
 
-TEST(RequestOf, GivesTheRequestBack) {
-  results::PointData point = samples::known_point(truth, 0, 2);
-  workloads::Request expected = samples::known_request(2);
-  const workloads::Request request = predict::request_of(point);
-  EXPECT_EQ(request.mesh, expected.mesh);
-  EXPECT_EQ(request.model.layers, expected.model.layers);
-  EXPECT_EQ(request.options.at("batch"), expected.options.at("batch"));
-  EXPECT_DOUBLE_EQ(request.growth, 1);
-  const auto& workload = workloads::find_workload("dp");
-  EXPECT_EQ(program::outline(workload.build(request), program::Section::step).of(0).ops.size(),
-            point.outline.of(0).ops.size());
-  point.model_shape.erase("layers");
-  EXPECT_THROW((void)predict::request_of(point), base::UsageError) << "it needs the model";
-}
-
 constexpr int ranks = 16, node_ranks = 4, steps = 2000;
 
-simulate::Layout layout() {
-  simulate::Layout result;
-  for (int rank = 0; rank < ranks; ++rank) result.node_of_rank.push_back(rank / node_ranks);
-  return result;
-}
+const simulate::Layout layout = simulate::packed(ranks, node_ranks);
 
 struct Drawn {
   double rank = 0, node = 0, all = 0;
@@ -282,11 +258,11 @@ results::PointData drawn(Drawn spread, const std::vector<double>& standing = {})
 
 /// A deviation that all ranks share makes none of them wait, so it is left out of the noise.
 TEST(NoiseOf, PartsNodesFromRanksAndLeavesOutWhatAllShare) {
-  const simulate::Noise noise = predict::noise_of(drawn({.rank = 0.01, .node = 0.03}), layout(), 0);
+  const simulate::Noise noise = predict::noise_of(drawn({.rank = 0.01, .node = 0.03}), layout, 0);
   EXPECT_NEAR(noise.rank, 0.01, 0.0002);
   EXPECT_NEAR(noise.node, 0.03, 0.0009);
   EXPECT_TRUE(noise.standing.empty());
-  const simulate::Noise shared = predict::noise_of(drawn({.rank = 0.01, .all = 0.1}), layout(), 0);
+  const simulate::Noise shared = predict::noise_of(drawn({.rank = 0.01, .all = 0.1}), layout, 0);
   EXPECT_NEAR(shared.rank, 0.01, 0.0003);
   EXPECT_LT(shared.node, 0.001);
 }
@@ -294,7 +270,7 @@ TEST(NoiseOf, PartsNodesFromRanksAndLeavesOutWhatAllShare) {
 TEST(NoiseOf, FindsRanksThatAreAlwaysSlow) {
   std::vector<double> standing(ranks, 1);
   standing[3] = 1.2;
-  const simulate::Noise noise = predict::noise_of(drawn({.rank = 0.01}, standing), layout(), 0);
+  const simulate::Noise noise = predict::noise_of(drawn({.rank = 0.01}, standing), layout, 0);
   EXPECT_THAT(noise.standing, Pointwise(DoubleNear(0.002), standing));
   EXPECT_NEAR(noise.rank, 0.01, 0.0002);
 }
@@ -310,12 +286,12 @@ TEST(NoiseOf, TakesSingleOpsOutOfTheRanks) {
   }
   point.outline.outlines = {script.outline()};
   point.traces = {{{trace(0, {0, 1000}, spans)}}};
-  EXPECT_NEAR(predict::noise_of(point, layout(), 0.03).rank, std::sqrt(1e-4 - 9e-6), 0.0002);
+  EXPECT_NEAR(predict::noise_of(point, layout, 0.03).rank, std::sqrt(1e-4 - 9e-6), 0.0002);
 }
 
 TEST(NoiseOf, KeepsDeviationsAsTheyWereButNotOfFewSteps) {
   results::PointData point = drawn({.rank = 0.02});
-  const simulate::Noise noise = predict::noise_of(point, layout(), 0);
+  const simulate::Noise noise = predict::noise_of(point, layout, 0);
   ASSERT_GE(noise.draws.size(), 4000U);
   double squares = 0;
   for (const double at : noise.draws) squares += at * at;
@@ -323,7 +299,7 @@ TEST(NoiseOf, KeepsDeviationsAsTheyWereButNotOfFewSteps) {
   EXPECT_LT(noise.draws.front(), -0.05);
   EXPECT_GT(noise.draws.back(), 0.05);
   point.op_sums.resize(2);
-  const simulate::Noise few = predict::noise_of(point, layout(), 0);
+  const simulate::Noise few = predict::noise_of(point, layout, 0);
   EXPECT_EQ(few.rank, 0);
   EXPECT_TRUE(few.draws.empty());
   EXPECT_EQ(few.launch, predict::assumed_launch_deviation);
@@ -344,8 +320,7 @@ TEST(LaunchDeviation, IsThatOfMedians) {
   EXPECT_EQ(predict::launch_deviation(std::span{runs}.first(1)), predict::assumed_launch_deviation);
 }
 
-/// Times that depend on each other are averaged in blocks, so their median is not that of all
-/// steps.
+/// Times that depend on each other are averaged in blocks: their median is not that of all steps.
 TEST(MedianStep, IsThatOfTheReport) {
   results::RunData run = samples::run({measured(0, {.dp = 2}, 1)});
   results::PointData& point = run.points[0];

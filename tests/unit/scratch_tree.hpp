@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -26,8 +25,7 @@ inline auto known(Texts texts) {
 
 namespace isoscale::preflight {
 
-/// Returns all known facts of a node, one of its GPUs or one of its ports; absent facts are left
-/// out.
+/// Returns known facts of a node, one of its GPUs or one of its ports; absent ones are left out.
 inline nlohmann::json json_of(CheckedNode node) {
   JobFacts job;
   job.nodes = {std::move(node)};
@@ -44,6 +42,12 @@ inline nlohmann::json json_of(CheckedPort port) {
   return json_of(std::move(node))["ports"][0];
 }
 
+/// The PCI paths of two GPUs below one switch.
+inline const std::string first_path =
+    "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:1b:00.0";
+inline const std::string second_path =
+    "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:1c:00.0";
+
 /// Files like the kernel's.
 class ScratchTree {
  public:
@@ -53,6 +57,10 @@ class ScratchTree {
   void write(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories(at(path).parent_path());
     std::ofstream{at(path), std::ios::binary} << text;
+  }
+  /// Files of one line each.
+  void lines(const std::string& folder, const testing_support::Texts& line_of_file) const {
+    for (const auto& [name, line] : line_of_file) write(folder + "/" + name, line + "\n");
   }
   void folder(const std::string& path) const { std::filesystem::create_directories(at(path)); }
   void link(const std::string& path, const std::string& target) const {
@@ -65,8 +73,7 @@ class ScratchTree {
   void pci_function(const std::string& path, const std::string& vendor,
                     const std::string& kind) const {
     const std::string folder = "sys/devices/" + path;
-    write(folder + "/vendor", vendor + "\n");
-    write(folder + "/class", kind + "\n");
+    lines(folder, {{"vendor", vendor}, {"class", kind}});
     link("sys/bus/pci/devices/" + at(path).filename().string(), folder);
   }
 

@@ -1,9 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Serving without a machine: arrivals, dispatch, queues, statistics and the search for a rate.
+// Serving: its programs, and without a machine arrivals, dispatch, queues, statistics and the
+// search for a rate.
 
-#include "words.hpp"
+#include "workloads/serve/serve.hpp"
+#include "program/check.hpp"
+#include "stack_samples.hpp"
+#include "workloads/infer/replica.hpp"
 #include "workloads/serve/trials.hpp"
 
 namespace isoscale::workloads::serve {
@@ -77,9 +81,11 @@ std::vector<Outcome> queue(const std::vector<double>& arrivals) {
   for (const double arrival : arrivals) {
     const double started = std::max(arrival, free_at);
     free_at = started + 1;
-    Outcome one{.arrival = arrival, .started = started, .first = free_at, .finished = free_at};
-    one.batch = outcomes.size();
-    outcomes.push_back(one);
+    outcomes.push_back({.arrival = arrival,
+                        .started = started,
+                        .first = free_at,
+                        .finished = free_at,
+                        .batch = outcomes.size()});
   }
   return outcomes;
 }
@@ -112,16 +118,6 @@ TEST(Queue, BurstsWaitForEachOther) {
       queue(arrival_times({.process = Process::bursty, .rate = rate, .burst = 4}, many, 5));
   const double expected = rate * burst / (2 * (1 - rate)) + (burst - 1) / 2;
   EXPECT_NEAR(mean_wait(outcomes), expected, 0.06 * expected);
-}
-
-TEST(Dispatch, RoundRobinTakesTurnsWhateverIsAnswered) {
-  Dispatch dispatch{Policy::round_robin, 3};
-  std::vector<std::size_t> went;
-  for (int i = 0; i < 5; ++i) {
-    went.push_back(dispatch.assign(1));
-    if (went.back() == 1) dispatch.answered(1, 1);
-  }
-  EXPECT_THAT(went, ElementsAre(0, 1, 2, 0, 1));
 }
 
 TEST(Dispatch, ShortestQueueCountsAndLeastLoadedWeighs) {
@@ -182,18 +178,11 @@ TEST(Summary, QuantilesAreSamplesAndUndefinedWithoutEnough) {
 }
 
 TEST(Summary, OfAHandMadeTrial) {
-  const auto answered = [](std::array<double, 4> times, std::size_t replica, std::uint64_t batch,
-                           std::uint64_t tokens) {
-    Outcome outcome{.replica = replica, .batch = batch, .tokens = tokens};
-    outcome.arrival = times[0];
-    outcome.started = times[1];
-    outcome.first = times[2];
-    outcome.finished = times[3];
-    return outcome;
-  };
   const std::vector<Outcome> outcomes{
-      answered({1, 1, 2, 4}, 0, 0, 3), answered({2, 4, 5, 6}, 0, 1, 2),
-      answered({3, 4, 5, 8}, 0, 1, 4), answered({4, 4, 5, 6}, 1, 0, 1)};
+      {.arrival = 1, .started = 1, .first = 2, .finished = 4, .tokens = 3},
+      {.arrival = 2, .started = 4, .first = 5, .finished = 6, .batch = 1, .tokens = 2},
+      {.arrival = 3, .started = 4, .first = 5, .finished = 8, .batch = 1, .tokens = 4},
+      {.arrival = 4, .started = 4, .first = 5, .finished = 6, .replica = 1, .tokens = 1}};
   const Summary summary = summarise(outcomes, 3);
   EXPECT_THAT(
       (std::vector{summary.time, summary.offered, summary.achieved, summary.imbalance}),
@@ -252,6 +241,65 @@ TEST(Search, FindsACapacityFromEitherSideOrNone) {
   RateSearch none{1};
   while (none.next()) none.tell(RateSearch::Outcome::saturated);
   EXPECT_EQ(none.sustained(), std::nullopt);
+}
+
+Request served(const Options& options) {
+  return {.model = model_of("ffn=32 heads=4 kv_heads=4 head_size=4 layers=2 sequence=6"),
+          .options = options};
+}
+
+TEST(ServePrograms, WhatExcludesEachOtherIsRefusedWithTheWayOut) {
+  testing_support::expect_words_of<Options>(
+      {{"rate=fast"_options, {"'fast'"}},
+       {"rate=-1"_options, {"above 0"}},
+       {"rate=inf"_options, {"above 0"}},
+       {"slo=0"_options, {"slo"}},
+       {"burst=4"_options, {"arrivals=bursty"}},
+       {"output=65536 max_batch=2"_options, {"at most 32768"}},
+       {"rate=2.5 slo=0.5 arrivals=bursty"_options, {}}},
+      [](const Options& options) {
+        return testing_support::refusal([&] { (void)scale(served(options), {}, Scaling::strong); });
+      });
+}
+
+TEST(ServePrograms, AReplicaHasAPrefillAndADecodeForEachTokenAndSize) {
+  const Options options = "output=3 max_batch=3"_options;
+  for (const mesh::Shape& mesh : {""_mesh, "tp=2,dp=3"_mesh, "tp=2,dp=2,pp=2"_mesh}) {
+    const Request request = scale(served(options), mesh, Scaling::strong);
+    const program::ProgramSet set = replica_programs(request);
+    EXPECT_EQ(set.mesh.dp, 1);
+    EXPECT_EQ(set.mesh.size() * mesh.dp, mesh.size());
+    EXPECT_NO_THROW(program::check(set));
+    EXPECT_NO_THROW(program::check(hooks().build(request, 0).set));
+    for (const program::RankProgram& one : set.programs) EXPECT_EQ(one.steps.size(), 3U * 3U);
+  }
+}
+
+double flop_of(const program::ProgramSet& set, program::Section section) {
+  double sum = 0;
+  for (int rank = 0; rank < set.mesh.size(); ++rank) {
+    for (const auto& op : program::outline(set.of(rank), section, set.mesh).ops) sum += op.flop;
+  }
+  return sum;
+}
+
+/// GEMMs of a token: 2 h (h + 2 kv + h) for projections, 2 x 2 x heads x d x length for attention,
+/// 2 x 2 h f for the pair, and 2 h V for a sample's newest token.
+TEST(ServePrograms, WorkIsOfTheBatchAndThePosition) {
+  const Request request = scale(served("output=3 max_batch=4"_options), {.tp = 2}, Scaling::strong);
+  const program::ProgramSet set = replica_programs(request);
+  const double h = 16, f = 32, layers = 2, vocabulary = 32, prompt = 6;
+  const auto token = [&](double length) {
+    return layers * (2 * h * 4 * h + 4 * h * length + 4 * h * f);
+  };
+  for (const auto& [index, batch] : {std::pair{0U, 1.0}, std::pair{1U, 2.0}, std::pair{2U, 4.0}}) {
+    EXPECT_DOUBLE_EQ(flop_of(set, section_of(index, 0, 3)),
+                     batch * (prompt * token(prompt) + 2 * h * vocabulary));
+    for (const std::uint64_t next : {1U, 2U}) {
+      EXPECT_DOUBLE_EQ(flop_of(set, section_of(index, next, 3)),
+                       batch * (token(prompt + static_cast<double>(next)) + 2 * h * vocabulary));
+    }
+  }
 }
 
 }  // namespace

@@ -1,21 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-// How much longer slowed ops last, and what injections mean on a rank of a point.
 #include "executor/host/fault_injection.hpp"
-
-#include <memory>
-
-#include "comm/communicator.hpp"
 #include "executor/host/player.hpp"
-#include "executor/host/prepare.hpp"
 #include "planned_runs.hpp"
-#include "program/op.hpp"
 #include "runner/dry_run.hpp"
-#include "runner/plan/plan.hpp"
 #include "runner/plan/rank_faults.hpp"
-#include "tests/executor/sketch.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale {
 namespace {
@@ -176,31 +165,6 @@ TEST(DelayedGemm, WritesZerosIntoDAndNothingBesideUnlessItWouldAdd) {
   EXPECT_EQ(delayed_product(1, true), std::vector<float>(40, 7));
 }
 
-/// D, 7 before, after a section of one GEMM of ones, 2 x 2 x 2, was played with these faults.
-std::vector<float> product_with(const program::Faults& faults) {
-  executor::Sketch sketch;
-  const auto matrix = [&] {
-    return program::Matrix{.slice = sketch.buffer<float>(4), .row_stride = 2};
-  };
-  sketch.emit(program::Gemm{.m = 2, .n = 2, .k = 2, .a = matrix(), .b = matrix(), .d = matrix()});
-  std::vector<float> storage(48, 1);  // buffers begin 64 bytes apart
-  std::fill_n(storage.begin() + 32, 4, 7.F);
-  executor::ArenaPointers arenas{};
-  arenas.fill(reinterpret_cast<std::byte*>(storage.data()));
-  const executor::Resolver resolver{sketch.program(), {}, 0, arenas};
-  executor::host::PreparedSection section =
-      executor::host::prepare(resolver, sketch.program().step(), {{}, {}, {}}, {.faults = faults});
-  executor::host::Player player;
-  section.lanes.at(0).at(0).call(player);
-  return {storage.begin() + 32, storage.begin() + 36};
-}
-
-TEST(DelayedGemm, IsPreparedInPlaceOfTheGemmWhereARateIsGiven) {
-  EXPECT_EQ(product_with({}), std::vector<float>(4, 2));
-  EXPECT_EQ(product_with({.gemm_factor = 1.5}), std::vector<float>(4, 2));
-  EXPECT_EQ(product_with({.gemm_rate = 480e9}), std::vector<float>(4, 0));
-}
-
 TEST(PassTime, ReturnsNoSoonerThanAsked) {
   for (const SlowedKind kind :
        {SlowedKind::compute, SlowedKind::communication, SlowedKind::delay}) {
@@ -258,8 +222,6 @@ TEST(Faults, ClockIsThatOfItsRankOnly) {
   EXPECT_DOUBLE_EQ(fault->drift, 20e-6);
 }
 
-// An injection touches the points whose programs it changes.
-
 namespace plan = runner::plan;
 
 /// One program of these ops for all ranks of the mesh.
@@ -270,16 +232,6 @@ program::ProgramSet set_of(const mesh::Shape& mesh, std::vector<program::Payload
     set.programs[0].step().ops.push_back({.payload = std::move(payload)});
   }
   return set;
-}
-
-TEST(Partners, OfCollectivesAreTheGroupAndOfMessagesTheOtherEnds) {
-  const mesh::Shape mesh{.tp = 2, .dp = 3};
-  const program::Op along{.payload = program::Collective{.axes = mesh::Axis::dp}};
-  EXPECT_THAT(program::partners(along, mesh, 3), ElementsAre(1, 3, 5));
-  program::Exchange both = message(mesh::Axis::dp, Direction::send, 1);
-  both.transfers.push_back({.direction = Direction::receive, .axis = mesh::Axis::tp, .offset = -1});
-  EXPECT_THAT(program::partners({.payload = both}, mesh, 1), UnorderedElementsAre(3, 0));
-  EXPECT_THAT(program::partners({.payload = program::Gemm{}}, mesh, 1), IsEmpty());
 }
 
 /// Returns true if an injection touches a point on ranks 4 to 7 of the launch.
@@ -301,23 +253,20 @@ TEST(Touches, WhatTheProgramsOfThePointDoWithTheRanksThatAreNamed) {
   const program::ProgramSet adds = set_of({.dp = 4}, {program::Add{}});
   program::ProgramSet copies = set_of({.dp = 4}, {program::Copy{}, program::Collective{}});
   copies.programs[0].setup.ops.push_back({.payload = program::Fill{}});  // is not measured
-  struct Case {
-    const program::ProgramSet& set;
-    std::vector<std::string> touching, idle;
-  };
-  for (const Case& is : {
-           Case{pipeline,
-                {"slow-link=4-5:2", "slow-link=5-6:2", "slow-rank=7:2", "jitter=5%",
-                 "delay=1GFLOP/s", "clock=4:5ms"},
-                {"slow-link=4-6:2", "slow-link=5-7:2", "slow-link=3-4:2", "slow-link=7-8:2",
-                 "slow-rank=0:2", "clock=1:5ms"}},
-           Case{reductions, {"slow-link=4-6:2"}, {"slow-link=4-5:2", "slow-link=4-7:2"}},
-           Case{gemms, {}, {"slow-link=4-5:2"}},
-           Case{adds, {"jitter=5%"}, {"slow-rank=7:2", "delay=1GFLOP/s"}},
-           Case{copies, {}, {"jitter=5%"}},
+  using Texts = std::vector<std::string>;
+  for (const auto& [set, touching, idle] : {
+           std::tuple{pipeline,
+                      Texts{"slow-link=4-5:2", "slow-link=5-6:2", "slow-rank=7:2", "jitter=5%",
+                            "delay=1GFLOP/s", "clock=4:5ms"},
+                      Texts{"slow-link=4-6:2", "slow-link=5-7:2", "slow-link=3-4:2",
+                            "slow-link=7-8:2", "slow-rank=0:2", "clock=1:5ms"}},
+           {reductions, {"slow-link=4-6:2"}, {"slow-link=4-5:2", "slow-link=4-7:2"}},
+           {gemms, {}, {"slow-link=4-5:2"}},
+           {adds, {"jitter=5%"}, {"slow-rank=7:2", "delay=1GFLOP/s"}},
+           {copies, {}, {"jitter=5%"}},
        }) {
-    for (const std::string& one : is.touching) EXPECT_TRUE(touched(one, is.set)) << one;
-    for (const std::string& one : is.idle) EXPECT_FALSE(touched(one, is.set)) << one;
+    for (const std::string& one : touching) EXPECT_TRUE(touched(one, set)) << one;
+    for (const std::string& one : idle) EXPECT_FALSE(touched(one, set)) << one;
   }
   EXPECT_FALSE(touched("clock=4:5ms", pipeline, "gemm"));  // compares no times of ranks
 }

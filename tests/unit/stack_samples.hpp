@@ -110,6 +110,15 @@ inline double peak_of(const program::Facts& facts, program::Role role) {
   return static_cast<double>(facts.peak_of_role[static_cast<std::size_t>(role)].value());
 }
 
+inline double bytes_of(const program::RankProgram& program, program::Role role) {
+  double bytes = 0;
+  for (const program::Buffer& buffer : program.buffers) {
+    if (buffer.role != role) continue;
+    bytes += static_cast<double>(buffer.count * program::element_size(buffer.dtype));
+  }
+  return bytes;
+}
+
 inline double flop_in_all(const program::ProgramSet& set) {
   double sum = 0;
   for (int rank = 0; rank < set.mesh.size(); ++rank) sum += flop_of(set, rank);

@@ -11,6 +11,8 @@
 namespace isoscale::analysis {
 namespace {
 
+using results::StepBlock;
+
 /// 1, 2, ..., n in an order without correlation between neighbours.
 std::vector<double> shuffled(std::size_t n) {
   std::vector<double> samples(n);
@@ -108,38 +110,19 @@ TEST(RelativeHalfWidth, IsHalfTheIntervalOverTheMedian) {
   EXPECT_FALSE(statistics::relative_half_width({.median = 0, .lower = 0.0, .upper = 0.0}));
 }
 
-/// How often the interval holds the true median, 1, over seeded series.
-struct Coverage {
-  double share = 0;     ///< of the intervals
-  double existing = 0;  ///< share of series that had an interval
-};
-Coverage coverage(double phi, std::size_t n) {
-  constexpr int series = 2000;  // the standard error of a share of 95% is half a percent
-  int existing = 0, holding = 0;
-  for (std::uint64_t seed = 0; seed < series; ++seed) {
-    const auto result = statistics::estimate(Autoregressive{seed, phi, 0.05}.take(n));
-    if (!result->lower) continue;
-    ++existing;
-    holding += *result->lower <= 1 && 1 <= *result->upper ? 1 : 0;
-  }
-  return {.share = static_cast<double>(holding) / existing,
-          .existing = static_cast<double>(existing) / series};
-}
-
-TEST(Coverage, IsNinetyFivePercentOfIndependentSamples) {
-  for (const std::size_t n : {6U, 10U, 20U, 50U, 200U}) {
-    const Coverage result = coverage(0.0, n);
-    EXPECT_GT(result.share, 0.94) << "n = " << n;
-    EXPECT_LT(result.share, 0.995) << "n = " << n << ": wider than it needs to be";
-    EXPECT_GT(result.existing, 0.98) << "n = " << n;
-  }
-}
-
+/// The true median of each series is 1.
 TEST(Coverage, HoldsUnderAutocorrelation) {
+  constexpr int series = 2000;  // the standard error of a share of 95% is half a percent
   for (const auto& [phi, n] : {std::pair{0.3, 100U}, {0.6, 200U}, {0.8, 400U}, {0.9, 1000U}}) {
-    const Coverage result = coverage(phi, n);
-    EXPECT_GT(result.share, 0.93) << "phi = " << phi;
-    EXPECT_GT(result.existing, 0.9) << "phi = " << phi;
+    int existing = 0, holding = 0;
+    for (std::uint64_t seed = 0; seed < series; ++seed) {
+      const auto result = statistics::estimate(Autoregressive{seed, phi, 0.05}.take(n));
+      if (!result->lower) continue;
+      ++existing;
+      holding += *result->lower <= 1 && 1 <= *result->upper ? 1 : 0;
+    }
+    EXPECT_GT(holding, 0.93 * existing) << "phi = " << phi;
+    EXPECT_GT(existing, 0.9 * series) << "phi = " << phi;
   }
 }
 
@@ -161,7 +144,7 @@ TEST(NominalConfidence, KeepsFivePercentOfSimulatedChains) {
   for (const int looks : {3, 12}) {
     const double confidence = statistics::nominal_confidence(looks, 1.5);
     const double correlation = std::sqrt(1 / 1.5);
-    samples::Draw draw{5};
+    Draw draw{5};
     int crossed = 0;
     for (int chain = 0; chain < chains; ++chain) {
       double z = draw.normal();
@@ -206,21 +189,6 @@ TEST(OverLaunches, OneSaysNothingTwoHaveASpreadAndThreeATInterval) {
   EXPECT_NEAR(*three->lower, std::exp(-half), 1e-12);
   EXPECT_NEAR(*three->upper, std::exp(half), 1e-12);
   EXPECT_NEAR(three->maximum - three->minimum, std::exp(0.1) - std::exp(-0.1), 1e-12);
-}
-
-TEST(OverLaunches, HoldsTheCentreAsOftenAsItPromises) {
-  constexpr int trials = 2000;
-  samples::Draw draw{7};
-  for (const std::size_t launches : {3U, 5U, 12U}) {
-    int held = 0;
-    for (int trial = 0; trial < trials; ++trial) {
-      std::vector<double> medians(launches);
-      for (double& median : medians) median = std::exp(0.039 * draw.normal());
-      const auto estimate = statistics::over_launches(medians);
-      held += *estimate->lower <= 1 && 1 <= *estimate->upper ? 1 : 0;
-    }
-    EXPECT_NEAR(held, trials * 0.95, trials * 0.02) << launches;
-  }
 }
 
 TEST(Robust, CentreIsTheMedianOfPairMeans) {
@@ -310,6 +278,183 @@ TEST(RecordedSteps, ThatAreHeldUpOrNotAreOfTwoKinds) {
   EXPECT_TRUE(flags.outliers);
   EXPECT_FALSE(flags.drift);
   EXPECT_EQ(statistics::last_change(times, 0.005), 0U);
+}
+
+using Kind = StepBlock::Kind;
+
+/// Noise, in which each sample is as much longer than the first as a part of `slope`.
+std::vector<double> drifting(Autoregressive noise, std::size_t count, double slope) {
+  std::vector<double> samples = noise.take(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    samples[i] *= 1 + slope * static_cast<double>(i) / static_cast<double>(count);
+  }
+  return samples;
+}
+
+TEST(Trend, OfASlopeWorkedOutByHandAndUnderCorrelatedNoise) {
+  // 101 ... 110: S = 45, variance 10 * 9 * 25 / 18 = 125, z = 44 / sqrt(125).
+  std::vector<double> samples(10);
+  std::iota(samples.begin(), samples.end(), 101.0);
+  const auto found = statistics::trend(samples);
+  EXPECT_NEAR(found.value().change, 9 / 105.5, 1e-12);
+  EXPECT_NEAR(found->probability, std::erfc(44 / std::sqrt(250.0)), 1e-12);
+  EXPECT_EQ(statistics::trend(std::vector<double>(20, 1.0))->probability, 1.0);
+  EXPECT_FALSE(statistics::trend(std::vector<double>(7, 1.0)));
+  EXPECT_FALSE(statistics::trend(std::vector<double>(20, -1.0))) << "relative to what?";
+  std::vector<double> unknown(20, 1.0);
+  unknown[3] = nan;
+  EXPECT_FALSE(statistics::trend(unknown));
+  const auto correlated = statistics::trend(drifting({1, 0.5, 0.01}, 400, 0.05));
+  EXPECT_NEAR(correlated.value().change, 0.05, 0.01);
+  EXPECT_LT(correlated->probability, 1e-6);
+}
+
+TEST(Dip, IsThatOfSmallSamples) {
+  EXPECT_DOUBLE_EQ(*statistics::dip(std::array{1.0, 1.0, 2.0, 2.0}), 0.25)
+      << "the largest there is";
+  EXPECT_DOUBLE_EQ(*statistics::dip(std::array{0.0, 1.0, 3.0, 6.0}), 0.125) << "1 / 2n: one mode";
+  EXPECT_DOUBLE_EQ(*statistics::dip(std::array{6.0, 5.0, 3.0, 0.0}), 0.125) << "and mirrored";
+  std::vector<double> even(10);
+  std::iota(even.begin(), even.end(), 0.0);
+  EXPECT_DOUBLE_EQ(*statistics::dip(even), 0.05);
+  EXPECT_EQ(*statistics::dip(std::vector<double>(9, 2.0)), 0.0);
+  EXPECT_FALSE(statistics::dip(std::array{1.0, 2.0, 3.0}));
+  for (const std::size_t n : {20U, 100U, 400U}) {
+    Draw draw{n};
+    int above = 0;
+    for (int series = 0; series < 1000; ++series) {
+      std::vector<double> samples(n);
+      std::ranges::generate(samples, [&] { return draw.uniform(); });
+      above += *statistics::dip(samples) * std::sqrt(static_cast<double>(n)) > 0.65 ? 1 : 0;
+    }
+    EXPECT_LE(above, 10) << n;
+  }
+}
+
+TEST(TwoGroups, OfTwoHeaps) {
+  const auto groups = statistics::two_groups(std::array{1.0, 5.0, 1.2, 5.2, 0.8, 4.8, 5.0, 5.0});
+  EXPECT_EQ(groups.value().low, 1.0);
+  EXPECT_EQ(groups->high, 5.0);
+  EXPECT_EQ(groups->share_high, 0.625);
+  // Deviations 0.2, 0, 0.2 and 0, 0.2, 0.2, 0, 0.
+  EXPECT_NEAR(groups->spread_low, 1.4826 * 0.2, 1e-12);
+  EXPECT_NEAR(groups->spread_high, 0, 1e-12);
+  EXPECT_NEAR(groups->separation, std::sqrt(2.0) * 4 / (1.4826 * 0.2), 1e-9);
+  EXPECT_FALSE(statistics::two_groups(std::vector<double>(9, 2.0)));
+}
+
+TEST(SampleFlags, HaveASentenceEach) {
+  const auto drift = statistics::sample_flags(drifting({2, 0, 0.001}, 100, 0.1));
+  EXPECT_TRUE(drift.drift);
+  EXPECT_THAT(drift.sentences, Contains(HasSubstr("slower")));
+  std::vector<double> spiked = Autoregressive{2, 0, 0.01}.take(100);
+  spiked[10] = 3;
+  const auto outlier = statistics::sample_flags(spiked);
+  EXPECT_NEAR(outlier.outliers.value().furthest, 3, 0.05);
+  EXPECT_THAT(outlier.sentences, ElementsAre(HasSubstr("1 of 100")));
+  for (const auto& nothing :
+       {std::vector<double>{}, std::vector<double>(200, 1.0), std::vector<double>{1, 2, 9}}) {
+    EXPECT_THAT(statistics::sample_flags(nothing).sentences, ElementsAre());
+  }
+  const auto small = statistics::sample_flags(drifting({2, 0, 0.0001}, 100, 0.008));
+  EXPECT_FALSE(small.drift) << "a slope of less than one percent is none";
+  ASSERT_TRUE(small.trend);
+  EXPECT_NEAR(small.trend->change, 0.008, 0.001);
+}
+
+std::vector<double> levels(std::size_t first, double high, std::size_t then, double low) {
+  std::vector<double> samples(first, high);
+  samples.insert(samples.end(), then, low);
+  return samples;
+}
+
+TEST(ChangePoint, OfTwoLevelsWorkedOutByHandAndOfNone) {
+  // Mid-ranks 12.5 and 4.5; K = |2 * 8 * 12.5 - 8 * 17| = 64; 2 exp(-6 * 64^2 / (16^3 + 16^2)).
+  const auto change = statistics::change_point(levels(8, 2, 8, 1));
+  EXPECT_EQ(change.value().first, 8U);
+  EXPECT_NEAR(change->probability, 2 * std::exp(-24576.0 / 4352.0), 1e-12);
+  EXPECT_EQ(statistics::change_point(std::vector<double>(30, 1.0))->probability, 1.0);
+  EXPECT_FALSE(statistics::change_point(std::array{1.0}));
+  EXPECT_FALSE(statistics::change_point({}));
+  EXPECT_FALSE(statistics::change_point(std::array{1.0, nan}));
+}
+
+TEST(LastChange, IsFoundBehindEarlierOnes) {
+  std::vector<double> samples = levels(20, 3, 20, 2);
+  samples.insert(samples.end(), 40, 1.0);
+  EXPECT_EQ(statistics::last_change(samples, 0.01), 40U);
+  // It may be too small to count, and cannot be seen in fifteen samples.
+  EXPECT_EQ(statistics::last_change(levels(30, 1.004, 30, 1), 0.005), 0U);
+  EXPECT_EQ(statistics::last_change(levels(30, 1.006, 30, 1), 0.005), 30U);
+  EXPECT_EQ(statistics::last_change(levels(7, 9, 8, 1), 0.005), 0U);
+  EXPECT_EQ(statistics::last_change(levels(8, 9, 8, 1), 0.005), 8U);
+}
+
+TEST(StepBlocks, BeginWithADroppedStepAndEndWithTheirKind) {
+  results::PointData point;
+  point.warm_up_steps = 1;
+  const auto add = [&](std::vector<double> of_rank, int traced, int dropped) {
+    point.step_times.push_back(std::move(of_rank));
+    point.traced.push_back(static_cast<std::uint8_t>(traced));
+    point.dropped.push_back(static_cast<std::uint8_t>(dropped));
+  };
+  add({9, 9}, 0, 0);  // warm-up
+  add({8, 8}, 0, 1);
+  add({1, 2}, 0, 0);
+  add({3, 1}, 0, 0);
+  add({8, 8}, 1, 1);
+  add({4, 1}, 1, 0);
+  add({8, 8}, 1, 1);  // a block that follows one of its kind
+  add({5, nan}, 1, 0);
+  add({5, 6}, 1, 0);
+  add({8, 8}, 0, 1);  // nothing of it counts
+  const auto is = [](Kind kind, std::vector<double> times) {
+    return AllOf(Field(&StepBlock::kind, kind), Field(&StepBlock::times, times));
+  };
+  EXPECT_THAT(step_blocks(point), ElementsAre(is(Kind::untraced, {2, 3}), is(Kind::traced, {4}),
+                                              is(Kind::traced, {6})));
+}
+
+/// Pairs whose order is swapped, traced steps longer by `overhead`, on a machine that drifts.
+std::vector<StepBlock> pairs(std::size_t count, double overhead, double drift_per_block) {
+  std::vector<StepBlock> blocks;
+  for (std::size_t i = 0; i < 2 * count; ++i) {
+    const bool traced = (i % 4 == 1) || (i % 4 == 2);
+    const double time =
+        (1 + drift_per_block * static_cast<double>(i)) * (traced ? 1 + overhead : 1);
+    blocks.push_back({.kind = traced ? Kind::traced : Kind::untraced, .times = {time, time, time}});
+  }
+  return blocks;
+}
+
+TEST(Overhead, IsTheCentreOfThePairs) {
+  // A subset is used where there are many pairs; drift does not move what swapped pairs show.
+  for (const auto& [count, drift, tolerance] :
+       {std::tuple{6U, 0.0, 1e-12}, {5000U, 0.0, 1e-12}, {8U, 0.01, 0.002}}) {
+    const auto found = instrumentation_overhead(pairs(count, 0.02, drift));
+    ASSERT_TRUE(found && found->lower && found->upper);
+    EXPECT_NEAR(found->value, 0.02, tolerance);
+    EXPECT_LE(*found->lower, 0.02 + 1e-12);
+    EXPECT_GE(*found->upper, 0.02 - 1e-12);
+    if (drift > 0) continue;
+    EXPECT_NEAR(*found->lower, 0.02, tolerance);
+    EXPECT_NEAR(*found->upper, 0.02, tolerance);
+  }
+  const auto few = instrumentation_overhead(pairs(5, 0.02, 0));
+  EXPECT_FALSE(few.value().lower);
+  EXPECT_FALSE(instrumentation_overhead({}));
+  const StepBlock alone{.kind = Kind::untraced, .times = {1, 1}};
+  EXPECT_FALSE(instrumentation_overhead(std::vector{alone, alone}));
+}
+
+TEST(OverheadWarning, IsGivenAboveOnePercentWithItsInterval) {
+  using statistics::Located;
+  EXPECT_EQ(overhead_warning(std::nullopt), "");
+  EXPECT_EQ(overhead_warning(Located{.value = 0.02, .lower = 0.005, .upper = 0.03}), "");
+  EXPECT_EQ(overhead_warning(Located{.value = 0.009}), "");
+  EXPECT_THAT(overhead_warning(Located{.value = 0.02, .lower = 0.012, .upper = 0.03}),
+              HasSubstr("2.0% longer (1.2% to 3.0%)"));
+  EXPECT_THAT(overhead_warning(Located{.value = 0.02}), HasSubstr("too few"));
 }
 
 }  // namespace

@@ -1,11 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/step_estimate.hpp"
-
-#include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/op_times.hpp"
-#include "analysis/efficiency/losses.hpp"
-#include "analysis/report.hpp"
 #include "analysis_test.hpp"
 #include "predict_samples.hpp"
 #include "program/facts.hpp"
@@ -199,19 +195,18 @@ TEST(StepEstimate, ExtendsLongStepsToWhatTheirWholeProgramsTake) {
   for (int i = 0; i < (every_case() ? 60 : 25); ++i) {
     const std::optional<workloads::Request> drawn = long_step(random);
     if (!drawn) continue;
-    const workloads::Request& of = *drawn;
     simulate::Machine machine = samples::plain_sheet();
     machine.memory->bandwidth = 1e12;
-    expect_extended(of, machine, 1e-6);
+    expect_extended(*drawn, machine, 1e-6);
     machine.noise.rank = 0.01;
-    expect_extended(of, machine, 1e-6);
+    expect_extended(*drawn, machine, 1e-6);
     machine.noise = {};
     machine.overlap = {.compute = 1.2, .communication = 1.1};
     // All forward passes of gpipe run without waiting for each other, so their overlap with
     // messages changes from microbatch to microbatch.
-    const auto schedule = of.options.find("schedule");
-    const bool drifts = schedule != of.options.end() && schedule->second == "gpipe";
-    expect_extended(of, machine, drifts ? 1e-2 : 1e-3);
+    const auto schedule = drawn->options.find("schedule");
+    const bool drifts = schedule != drawn->options.end() && schedule->second == "gpipe";
+    expect_extended(*drawn, machine, drifts ? 1e-2 : 1e-3);
   }
 }
 

@@ -3,7 +3,6 @@
 
 // The bytes that replicas send and hold, also sharded (ZeRO) and offloaded, against formulas
 // written out here.
-#include <fmt/format.h>
 
 #include "program/check.hpp"
 #include "program/operands.hpp"
@@ -37,15 +36,6 @@ int calls(const program::RankProgram& program, program::Phase phase, OpKind kind
   return count_ops(program, [&](const program::Op& op) {
     return op.place.phase == phase && program::kind_of(op.payload) == kind;
   });
-}
-
-double bytes_of(const program::RankProgram& program, program::Role role) {
-  double bytes = 0;
-  for (const program::Buffer& buffer : program.buffers) {
-    if (buffer.role != role) continue;
-    bytes += static_cast<double>(buffer.count * program::element_size(buffer.dtype));
-  }
-  return bytes;
 }
 
 TEST(DdpTest, ReducesEachBucketOnceHoweverManyMicrobatches) {
@@ -94,15 +84,6 @@ TEST(FunnelTest, KeepsOptimizerStateAndInputsOnTheFirstReplicaAlone) {
   for (const auto& [op, collective] : all_of<program::Collective>(set.of(0))) {
     EXPECT_EQ(op->stream, 0) << "nothing overlaps";
   }
-}
-
-TEST(FunnelTest, ComputesWhatDdpComputesWithoutOverlap) {
-  const auto flop = [](const char* strategy) {
-    return flop_in_all(weak(small(2, 4, {{"strategy", strategy}}), {.tp = 2, .dp = 2, .pp = 2}));
-  };
-  EXPECT_EQ(flop("ddp"), flop("funnel"));
-  const Request request = scaled(small(2, 8, "strategy=funnel"_options), {.dp = 2}, Scaling::weak);
-  EXPECT_EQ(request.options.at("overlap"), "off");
 }
 
 TEST(GradDtypeTest, HalvesTheBytesAndFillsBucketsByWhatTravels) {
@@ -176,32 +157,6 @@ TEST(PartitionTest, FollowsSkewSpeedAndSchedule) {
   const Request turns = small(4, 8, "partition=proportional schedule=interleaved v=2"_options);
   EXPECT_THAT(microbatches_of(turns, {.dp = 2, .pp = 4}, {5, 1, 5, 1, 5, 1, 5, 1}),
               ElementsAre(12, 4));
-}
-
-TEST(PartitionTest, DealsTheSameBatch) {
-  const mesh::Shape mesh{.dp = 4, .pp = 2};
-  for (const char* partition : {"equal", "skewed:5", "skewed:0.2", "proportional"}) {
-    SCOPED_TRACE(partition);
-    Request request = scaled(small(2, 8, {{"partition", partition}}), mesh, Scaling::weak);
-    request.speed_of_rank = {1, 5, 2, 2, 1, 5, 2, 2};
-    const program::ProgramSet set = find_workload("hybrid").build(request);
-    program::check(set);
-    // Every microbatch is somewhere: forward and backward FLOP of all are those of equal parts.
-    EXPECT_EQ(flop_in_all(set), flop_in_all(weak(small(2, 8), mesh)));
-    // Samples are numbered from 0 on without a gap.
-    std::vector<int> seen(32, 0);
-    for (int replica = 0; replica < mesh.dp; ++replica) {
-      const mesh::Coordinates at{.dp = replica};
-      const program::RankProgram& program = set.of(mesh::rank_at(mesh, at));
-      for (const program::Op& op : program.setup.ops) {
-        const auto* fill = std::get_if<program::Fill>(&op.payload);
-        if (fill == nullptr) continue;
-        if (program.buffers[fill->dst.buffer].role != program::Role::input) continue;
-        ++seen.at(fill->shard.first(at) / static_cast<std::uint64_t>(sequence * samples * hidden));
-      }
-    }
-    EXPECT_THAT(seen, Each(1));
-  }
 }
 
 TEST(PartitionTest, SharesProgramsBetweenReplicasThatGetAsMuch) {

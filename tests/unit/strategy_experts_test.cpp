@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 // Mixtures of experts against their formulas, and routing against its description.
 
-#include "program/check.hpp"
 #include "stack_samples.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/experts.hpp"
@@ -276,17 +275,6 @@ TEST(Experts, PlansSayWhatRoutingDoes) {
   expect_words(expert_note(shared_out("experts=8"_options, {.ep = 4})),
                {" 0.0% of routed tokens", "0.0% more rows", "has 1.00 times"});
   EXPECT_EQ(expert_note(scaled(sparse({}), {.dp = 4}, Scaling::weak)), "");
-}
-
-TEST(Experts, OfTheWorkloadAreEightUnlessSaidOtherwise) {
-  const Workload& ep = find_workload("ep");
-  const auto strong = [&](const Options& options) {
-    return ep.scale(sparse(options), {.ep = 4}, Scaling::strong).options.at("experts");
-  };
-  EXPECT_EQ(strong({}), "8");
-  EXPECT_EQ(strong("experts=4"_options), "4");
-  EXPECT_EQ(ep.natural_mesh(4), (mesh::Request{{mesh::Axis::ep, 4}}));
-  EXPECT_NO_THROW(program::check(ep.build(ep.scale(sparse({}), {.ep = 4}, Scaling::weak))));
 }
 
 }  // namespace

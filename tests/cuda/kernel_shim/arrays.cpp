@@ -4,9 +4,6 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "executor/op_requirements.hpp"
 #include "tests/cuda/kernel_shim/fibers.hpp"
 #include "tests/executor/sketch.hpp"

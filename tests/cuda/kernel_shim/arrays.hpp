@@ -2,15 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <vector>
-
 #include "tests/cuda/standin.hpp"
+#include "tests/unit/matchers.hpp"
 
 /// Random cases: each array exists twice, for the kernel and for the loops of the host.
 namespace isoscale::kernel_shim {

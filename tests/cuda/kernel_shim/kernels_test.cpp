@@ -4,9 +4,6 @@
 // Compares the shipped kernels with the loops of the host. Norms and softmax add in another order
 // and activations call other functions; all other ops give the same bits.
 
-#include <algorithm>
-#include <numeric>
-
 #include "executor/op_requirements.hpp"
 #include "tests/cuda/kernel_shim/shipped.hpp"
 

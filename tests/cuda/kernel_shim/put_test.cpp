@@ -3,10 +3,6 @@
 
 // The put kernel of several ranks, whose blocks all play at the same time.
 
-#include <algorithm>
-#include <memory>
-#include <vector>
-
 #include "tests/cuda/kernel_shim/fibers.hpp"
 #include "tests/cuda/kernel_shim/shipped.hpp"
 

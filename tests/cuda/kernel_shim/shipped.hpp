@@ -2,13 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstdint>
-#include <string>
-#include <type_traits>
-
 #include "executor/cuda/kernels/kernels.hpp"
 #include "program/operands.hpp"
 #include "tests/cuda/kernel_shim/arrays.hpp"
