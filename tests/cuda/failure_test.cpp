@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // These tests cover what prevents playing on GPUs, and what happens when it fails on the way.
-#include <fmt/format.h>
 
 #include "executor/cuda/errors_and_handles.hpp"
 #include "tests/cuda/devices.hpp"

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Which algorithms multiply: alike on all ranks, and those that were given.
-#include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "tests/cuda/devices.hpp"

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // These tests set NCCL's options and use managed memory, and check that nothing is left behind.
-#include <fmt/format.h>
 
 #include "tests/cuda/devices.hpp"
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Twins on stand-in GPUs, also with transport symmetric; where it cannot run, that is said.
-#include <fmt/format.h>
 
 #include "tests/cuda/devices.hpp"
 #include "tests/cuda/twin_requests.hpp"

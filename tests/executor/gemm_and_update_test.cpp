@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Matrix products and updates of weights against f64 arithmetic.
-#include <fmt/format.h>
 
 #include "tests/executor/executors.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Select, Spread and Rows against loops over f64.
-#include <fmt/format.h>
 
 #include "tests/executor/executors.hpp"
 

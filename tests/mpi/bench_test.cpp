@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Micro-benchmarks compare what they give bit by bit, and find a bit that is not right.
-#include <fmt/format.h>
 
 #include "executor/host/host.hpp"
 #include "runner/microbench/benchmark_case.hpp"

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Every collective, on groups along every set of axes, on every executor, in whole numbers.
-#include <fmt/format.h>
 
 #include <chrono>
 #include <thread>

@@ -3,7 +3,6 @@
 
 // Every pair of ranks is measured and checked, and one that is silent fails alone. The sniff test
 // that precedes a run measures all ranks.
-#include <fmt/format.h>
 
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/microbench/result_rows.hpp"

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // One point on part of a world: who plays, who sleeps, and what a failure leaves behind.
-#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include "machine/device_sampler.hpp"

@@ -2,13 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <limits>
-#include <optional>
-#include <vector>
 
 #include "program/hazards.hpp"
 #include "program/operands.hpp"

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <utility>
 
 #include "program/match_table.hpp"

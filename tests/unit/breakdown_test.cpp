@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/op_times.hpp"

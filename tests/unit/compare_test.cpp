@@ -313,6 +313,8 @@ TEST(RenderCompare, ClaimsWhatTheGoldenOnesDoAndTablesFitOn120Columns) {
     if (!sentence && !line.starts_with("  unknown")) tables += line + "\n";
   }
   golden::expect_fits(tables, 120);
+  const std::string alike = render_text(*Compared{against_a(side_b())});
+  EXPECT_THAT(alike, testing::ContainsRegex("began +files\n")) << "a column of one machine";
 }
 
 /// The JSON of two sides is looked at by tests/cli/compare_test.py.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // The places of groups and messages on nodes, times of ops from what was measured, and intervals.
-#include <fmt/format.h>
 #include <bitset>
 
 #include "matchers.hpp"

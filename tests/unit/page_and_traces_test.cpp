@@ -159,6 +159,24 @@ TEST(PageBudget, SamplesPicturesThenLeavesPointsOfFewRanksOut) {
   }
 }
 
+TEST(PageBudget, PicturesOfManyStepsTakeTheirShare) {
+  constexpr std::size_t ranks = 128, steps = 1000;
+  results::RunData run = launch("large", 16, 8);
+  results::PointData& point = add(run, {.dp = ranks}, 1e-3);
+  point.step_times.assign(steps, std::vector(ranks, 1.23456e-3));
+  for (std::size_t i = 0; i < steps * ranks; ++i) {
+    point.step_times[i / ranks][i % ranks] += 1.2345678e-6 * static_cast<double>(i * i % 97);
+  }
+  const OneRun one{std::move(run)};
+  const std::vector<DetailedPoint> points = detailed_points(one.report());
+  ASSERT_EQ(points.size(), 1U);
+  for (const std::size_t bytes : {64'000U, 400'000U}) {
+    const Json details = point_details(points[0], limits_within(*points[0].point->data, bytes));
+    EXPECT_LE(page_bytes(details["rank_map"]), bytes / 4);
+    EXPECT_LE(page_bytes(details["steps"]), bytes / 8);
+  }
+}
+
 TEST(PageBudget, ThinsOutRowsButKeepsSlowPairsAndFailures) {
   results::RunData run = samples::run();
   run.ranks = 32;

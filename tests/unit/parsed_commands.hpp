@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <variant>
-
 #include "base/text.hpp"
 #include "config/command_line.hpp"
 #include "words.hpp"

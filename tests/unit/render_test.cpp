@@ -223,6 +223,21 @@ TEST(Summary, ClaimsWhatTheGoldenOneDoesAndFitsOnOneScreen) {
   }
 }
 
+TEST(Summary, SaysWhereARunHung) {
+  results::RunData run = two_curves();
+  run.complete = false;
+  run.points.resize(3);
+  run.points[2].status = results::PointStatus::failed;
+  run.points[2].verified.reset();
+  run.points[2].step_times.clear();
+  run.points[2].reason = "hang: rank 1 is in gemm; rank 1 did not arrive at all_reduce";
+  const std::string text = summarised(run);
+  EXPECT_THAT(text, HasSubstr("PARTIAL"));
+  EXPECT_THAT(line_of(text, "FAILED"), AllOf(HasSubstr("1 of 3"), HasSubstr("hang: rank 1 is")));
+  run.points.erase(run.points.begin(), run.points.begin() + 2);
+  EXPECT_THAT(summarised(run), AllOf(HasSubstr("FAILED"), HasSubstr("not measured: ")));
+}
+
 TEST(Summary, NamesAlteredFilesBeforeAllOtherWarnings) {
   results::RunData first = run_of_everything(), second = run_of_everything();
   second.id = "another";
