@@ -13,7 +13,7 @@
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 
-/// The table of the rules that produce findings, and facts about points that several rules need.
+/// Declares the rules that produce findings, and facts about points that several rules need.
 namespace isoscale::analysis::advice {
 
 /// A number that a rule compares measured values with. docs/findings.md lists all thresholds.

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "mesh/mesh.hpp"
 #include "program/match.hpp"
+#include "simulate/layout.hpp"
 #include "simulate/simulate.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
@@ -21,6 +22,7 @@ namespace isoscale::analysis::breakdown {
 namespace {
 
 using program::Outline;
+using simulate::at;
 using units::Nanoseconds;
 
 using Table = std::vector<Nanoseconds>;
@@ -126,8 +128,6 @@ class Policy {
   [[nodiscard]] const std::vector<Rank>& ranks() const { return ranks_; }
 
  private:
-  static std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
-
   const simulate::CoarseSet& set_;
   int first_;
   std::vector<Rank> ranks_;
@@ -167,8 +167,8 @@ Replay play(const results::PointData& point, const simulate::Coarsener& programs
   std::vector<std::uint32_t> outline_of_rank;
   const std::vector<std::uint32_t> table_of_rank = std::exchange(costs.table_of_rank, {});
   for (const int rank : like.rank) {
-    outline_of_rank.push_back(whole.outline_of_rank[static_cast<std::size_t>(rank)]);
-    costs.table_of_rank.push_back(table_of_rank[static_cast<std::size_t>(rank)]);
+    outline_of_rank.push_back(whole.outline_of_rank[at(rank)]);
+    costs.table_of_rank.push_back(table_of_rank[at(rank)]);
   }
   std::vector<Policy::Rank> ranks;
   try {

@@ -64,7 +64,7 @@ namespace isoscale::analysis::compare {
 /// states the gate's verdict and limit: "B's throughput is at least 5.0% lower at 64 ranks, p =
 /// 0.004: ...".
 [[nodiscard]] std::string throughput_sentence(const Comparison& of, const Difference& at);
-/// Returns the side's work per step over the first side's at this point; 1 if they did the same.
+/// Returns the side's work per step divided by the first side's at this point; 1 if both are equal.
 [[nodiscard]] double work_ratio(const Comparison& of, const Difference& at);
 /// Returns "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ...".
 /// Where the work differs: "..., 41.2 ms against 37.0 ms (18.5 ms scaled to 2x the work)".

@@ -126,7 +126,7 @@ struct Candidate {
   std::string why_not{};  ///< why it is slower than the best one; "" for the best one
 };
 
-/// What is predicted: the parts of a question that its prediction repeats.
+/// The parts of a question that its prediction repeats: they say what is predicted.
 struct Subject {
   std::string source{};  ///< name of the file with the run or the data sheet
   std::string title{};   ///< title of the curve

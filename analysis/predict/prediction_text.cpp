@@ -143,7 +143,8 @@ void add_memory(const std::vector<Row>& all, const Row& at, std::vector<render::
   cells.push_back({"on the host", value_json(at.memory.host), Unit::bytes});
 }
 
-/// A table of a step's parts, memory and MFU by rank count; empty if no forecast has a breakdown.
+/// Returns a table of a step's parts, memory and MFU by rank count; empty if no forecast has a
+/// breakdown.
 render::DocumentTable parts_table(const ForecastCurve& curve) {
   render::DocumentTable result;
   for (const Forecast& at : curve.points) {

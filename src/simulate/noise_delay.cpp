@@ -143,8 +143,9 @@ class Delay {
     coarse_ = coarsen(classes.outline, costs);
     noiseless_ = settle(coarse_).period;
     kinds_.resize(coarse_.times.size());
-    for (std::size_t c = classes.rank.size(); c-- > 0;)
+    for (std::size_t c = classes.rank.size(); c-- > 0;) {
       kinds_[coarse_.table_of_rank[c]].first_class = c;
+    }
     const mesh::AxisSet varying = mesh::varying(set.mesh, mesh::every_axis);
     const mesh::AxisSet gone = varying - mesh::varying(classes.outline.mesh, mesh::every_axis);
     loose_ = gone - tight_axes(set.mesh, classes.outline, costs);

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <memory>
-
 #include "comm/communicator.hpp"
 #include "executor/cuda/device.hpp"
 #include "tests/cuda/standin.hpp"

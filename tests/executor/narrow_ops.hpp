@@ -3,12 +3,8 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <map>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "executor/host/compute_ops.hpp"
 #include "program/low_precision.hpp"

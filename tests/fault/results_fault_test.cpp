@@ -2,10 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <string>
-
 #include "base/error.hpp"
 #include "results/writer/writer.hpp"
 #include "tests/fault/failing_calls.hpp"

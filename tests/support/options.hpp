@@ -3,9 +3,6 @@
 #pragma once
 
 #include <sstream>
-#include <stdexcept>
-#include <string>
-#include <string_view>
 
 #include "workloads/api/workload.hpp"
 

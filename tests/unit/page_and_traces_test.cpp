@@ -7,7 +7,7 @@
 #include "analysis_test.hpp"
 #include "base/error.hpp"
 
-/// What a page holds of a report, how it stays small, and what viewers of timelines get of traces.
+/// Tests what a page holds of a report, how it stays small, and the export of traces.
 namespace isoscale::analysis::page {
 namespace {
 
@@ -408,7 +408,7 @@ TEST(TraceExport, AxesAreThoseThatTellRanksApart) {
   ASSERT_EQ(spans.size(), 6U);
   EXPECT_EQ(spans[1].at("args").at("axis"), "dp");
   EXPECT_FALSE(spans[2].at("args").contains("axis"));
-  // Who is alone in a group waits for nobody.
+  // A rank that is alone in a group waits for nobody.
   EXPECT_THAT(waits(point), ElementsAre(0.02, std::nullopt, 0.0, std::nullopt));
 }
 

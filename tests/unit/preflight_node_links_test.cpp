@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include "preflight/rules.hpp"
 #include "preflight_samples.hpp"
 
 namespace isoscale::preflight {
@@ -429,6 +430,22 @@ TEST(PortRateCheck, ComparesPortsBesideGpusOfANodeAlone) {
   job.ranks[1].rank = job.ranks[1].local_rank = 1;
   job.ranks[1].gpu = "GPU-1";
   EXPECT_EQ(said(job, "port-rate"), "warning|c0|mlx5_1 port 1|200 Gbit/s 400 Gbit/s");
+}
+
+TEST(Naming, ReadsListsAsNcclDoes) {
+  const auto naming = [](const char* list, const char* device) {
+    return naming_of(list, port_up(device));
+  };
+  for (const char* const list : {"mlx5_1", "=mlx5_0, mlx5_1:1"}) {
+    EXPECT_EQ(naming(list, "mlx5_1"), Naming::named) << list;
+  }
+  for (const char* const list : {"mlx5", "", "^mlx5_0", "^=mlx5"}) {
+    EXPECT_EQ(naming(list, "mlx5_1"), Naming::usable) << list;
+  }
+  for (const char* const list : {"=mlx5", "mlx5_1:2", "^mlx5_1"}) {
+    EXPECT_EQ(naming(list, "mlx5_1"), Naming::left_out) << list;
+  }
+  EXPECT_EQ(naming("mlx5_1", "mlx5_10"), Naming::usable);  // begins so, may be for storage
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST_F(Files, AreNeverWrittenThroughALinkThatSomebodyPlanted) {
   fs::create_symlink(at("precious"), file());
   EXPECT_THROW((void)made.publish(file(), Publish::only_new), base::Error);
   EXPECT_TRUE(fs::is_symlink(file()));
-  // Who is to replace what has the name replaces the link, and not what it leads to.
+  // A writer that is to replace a file replaces the link, and not what it leads to.
   (void)made.publish(file(), Publish::replace);
   EXPECT_FALSE(fs::is_symlink(file()));
   EXPECT_EQ(content(at("precious")), "precious");

@@ -262,19 +262,18 @@ TEST_F(Output, RefusesPlacesThatTakeNoFile) {
                {"cannot write", "resume a copy"});
 }
 
-/// Calls it without rights on other people's files, even when the tests run as root.
-void as_stranger(const std::function<void()>& call) {
-  constexpr uid_t nobody = 65534;
-  const bool changed = geteuid() == 0 && seteuid(nobody) == 0;
-  call();
-  EXPECT_TRUE(!changed || seteuid(0) == 0);
-}
+/// Takes away rights on other people's files while it exists, even when the tests run as root.
+struct Stranger {
+  const bool changed = geteuid() == 0 && seteuid(65534) == 0;  // the user nobody
+  ~Stranger() { EXPECT_TRUE(!changed || seteuid(0) == 0); }
+};
 
 TEST_F(Output, RefusesADirectoryWithoutPermission) {
   ASSERT_EQ(chmod(directory_.path().c_str(), 0555), 0);
-  as_stranger([&] {
+  {
+    const Stranger stranger;
     expect_no_output(file(), Publish::only_new, {"Permission denied", "--output"});
-  });
+  }
   ASSERT_EQ(chmod(directory_.path().c_str(), 0755), 0);
 }
 
@@ -282,7 +281,8 @@ TEST_F(Output, RefusesToReplaceOtherPeoplesFilesWhereOnlyTheyMay) {
   if (geteuid() != 0) GTEST_SKIP() << "needs two users, so root";
   put("precious");
   ASSERT_EQ(chmod(directory_.path().c_str(), 01777), 0);
-  as_stranger([&] { expect_no_output(file(), Publish::replace, {"belongs to somebody else"}); });
+  const Stranger stranger;
+  expect_no_output(file(), Publish::replace, {"belongs to somebody else"});
 }
 
 TEST_F(Output, GoesThroughALink) {
