@@ -63,8 +63,8 @@ run_ctest() {
   shift 2
   folder=$(build_folder "$preset")
   say "Running $what ..."
-  # One more than there are cores, since many tests wait for programs that they have started.
-  ctest --test-dir "$folder" --parallel $(( $(nproc) + 1 )) --output-on-failure --no-tests=error "$@" ||
+  # Two more than there are cores, since many tests wait for programs that they have started.
+  ctest --test-dir "$folder" --parallel $(( $(nproc) + 2 )) --output-on-failure --no-tests=error "$@" ||
     status=$?
   slowest "$folder"
   note "$status" "$what" $(( SECONDS - start ))
