@@ -67,19 +67,21 @@ set(isoscale_precompiled_headers
 
 # The preset compiles with -O2, which takes an eighth less than -O3. The components whose loops over
 # elements and ops are measured or simulated get -O3. Components that only collect, store and print
-# get -O1, a quarter less again, as do those that take no longer with it: a report of 27 MB and a
+# get -Og, a third less again, as do those that take no longer with it: a report of 27 MB and a
 # search take as long as with -O2. Another level that was asked for is kept.
 set(isoscale_loop_options "")
 set(isoscale_cold_options "")
 if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O2")
   set(isoscale_loop_options $<$<CONFIG:Release>:-O3>)
-  set(isoscale_cold_options $<$<CONFIG:Release>:-O1>)
+  set(isoscale_cold_options $<$<CONFIG:Release>:-Og>)
 endif()
 set(isoscale_cold_components
   analysis analysis_advice analysis_catalog analysis_compare analysis_devices analysis_efficiency
   analysis_merge analysis_microbench analysis_page analysis_predict analysis_render analysis_traces
   calibration config machine preflight results_hdf5 results_reader results_records results_writer runner
-  runner_plan runner_serving runner_watch settings)
+  runner_plan runner_serving runner_watch settings workloads workloads_algorithms workloads_calibrate
+  workloads_collectives workloads_gemm workloads_infer workloads_memory workloads_overlap workloads_p2p
+  workloads_serve)
 
 # isoscale_component(NAME SOURCES ... [DEPENDS component ...] [EXTERNAL target ...])
 #

@@ -256,4 +256,11 @@ Slice Builder::whole(BufferId buffer) const {
 
 const Buffer& Builder::buffer(BufferId buffer) const { return state_->program.buffers.at(buffer); }
 
+ProgramSet alike(const mesh::Shape& mesh, RankProgram program) {
+  ProgramSet set{.mesh = mesh, .programs = {}, .program_of_rank = {}};
+  set.programs.push_back(std::move(program));
+  set.program_of_rank.assign(static_cast<std::size_t>(mesh.size()), 0);
+  return set;
+}
+
 }  // namespace isoscale::program

@@ -64,4 +64,7 @@ class Builder {
   std::unique_ptr<State> state_;
 };
 
+/// Returns the programs of a mesh whose ranks all run the same program.
+[[nodiscard]] ProgramSet alike(const mesh::Shape& mesh, RankProgram program);
+
 }  // namespace isoscale::program

@@ -32,6 +32,10 @@ std::string describe(OpKind kind, const Place& place) {
   return text + ")";
 }
 
+OpPointer pointer_to(const Payload& payload) {
+  return std::visit([](const auto& op) { return OpPointer{&op}; }, payload);
+}
+
 OpKind kind_of(OpPointer op) {
   if (const auto* const collective = std::get_if<const Collective*>(&op)) {
     return static_cast<OpKind>(static_cast<int>(OpKind::all_reduce) +

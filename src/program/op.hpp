@@ -405,9 +405,7 @@ std::variant<const Ops*...> pointer_to_one_of(const std::variant<Ops...>& payloa
 /// Points to an op of any kind. Functions that only read an op take this pointer rather than a
 /// Payload, which would be a copy of the op and its possibly long lists.
 using OpPointer = decltype(pointer_to_one_of(Payload{}));
-[[nodiscard]] inline OpPointer pointer_to(const Payload& payload) {
-  return std::visit([](const auto& op) { return OpPointer{&op}; }, payload);
-}
+[[nodiscard]] OpPointer pointer_to(const Payload& payload);
 template <class Op>
 [[nodiscard]] OpPointer pointer_to(const Op& op) {
   return OpPointer{&op};

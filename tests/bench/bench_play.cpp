@@ -34,7 +34,7 @@ program::ProgramSet small_gemms() {
   operands.fill();
   builder.begin(program::Section::step);
   for (int i = 0; i < ops; ++i) builder.emit(0, operands.multiplication(shape, 0));
-  return workloads::alike({}, builder.finish());
+  return program::alike({}, builder.finish());
 }
 
 void bench_op(executor::Executor& executor, const comm::Communicator& self, int rounds) {

@@ -162,7 +162,7 @@ struct Case {
 
 /// The programs, cases and rows of one session. Each session has communicators of its own.
 struct Bench {
-  program::ProgramSet set{};
+  program::ProgramSet set;
   program::SessionOptions session{};
   std::vector<Case> cases{};
   std::vector<RowSpec> rows{};
@@ -178,15 +178,6 @@ struct Expectation {
   program::Reduction reduction = program::Reduction::sum;
   std::uint64_t first = 0;
 };
-
-/// Returns the programs of a mesh whose ranks all run the same program.
-[[nodiscard]] inline program::ProgramSet alike(const mesh::Shape& mesh,
-                                               program::RankProgram program) {
-  program::ProgramSet set{.mesh = mesh, .programs = {}, .program_of_rank = {}};
-  set.programs.push_back(std::move(program));
-  set.program_of_rank.assign(static_cast<std::size_t>(mesh.size()), 0);
-  return set;
-}
 
 /// Returns the programs of a mesh on which all ranks with the same key share a program.
 /// key_of(rank) returns a rank's key, and write(key) its program.

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/text.hpp"
+#include "program/builder.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/geometry.hpp"
@@ -394,7 +395,7 @@ Bench build(const Request& request, const Values& options) {
     bench.cases[i].check = Check{
         .section = section, .products = {operands.fill_check(cases[i].shape, cases[i].sets - 1)}};
   }
-  bench.set = alike(request.mesh, builder.finish());
+  bench.set = program::alike(request.mesh, builder.finish());
   return bench;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "program/builder.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
@@ -186,7 +187,7 @@ Bench build(const Request& request, int /*batch*/) {
   const Plan plan = plan_of(request);
   Bench bench;
   Writer writer{request, plan};
-  bench.set = alike(request.mesh, writer.write());
+  bench.set = program::alike(request.mesh, writer.write());
   const auto add_case = [&](std::size_t section, std::vector<RowSpec> rows) {
     const std::size_t pair = section / 3;
     Check check{.section = program::step_section(3 * plan.pairs.size() + pair)};

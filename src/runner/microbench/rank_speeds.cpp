@@ -50,7 +50,7 @@ program::ProgramSet gemm_program(const workloads::gemm::Shape& shape, const mesh
   operands.fill();
   builder.begin(program::Section::step);
   builder.emit(builder.stream("compute"), operands.multiplication(shape, 0));
-  return workloads::alike(mesh, builder.finish());
+  return program::alike(mesh, builder.finish());
 }
 
 /// Returns the programs of two ranks that send `bytes` to each other at the same time.
@@ -77,7 +77,7 @@ program::ProgramSet exchange_program(std::uint64_t bytes) {
                                            .axis = mesh::Axis::pp,
                                            .offset = -1,
                                            .slice = builder.whole(in)}}});
-  return workloads::alike(pair, builder.finish());
+  return program::alike(pair, builder.finish());
 }
 
 /// Returns the seconds of a play. If this rank's partner does not answer within answer_time,
