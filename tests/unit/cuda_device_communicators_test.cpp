@@ -6,8 +6,6 @@
 #include "executor/cuda/communicators.hpp"
 #include "executor/cuda/gemm.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
-#include "results/records/json_object.hpp"
-#include "results/records/point_layout.hpp"
 #include "stack_samples.hpp"
 #include "tests/executor/sketch.hpp"
 
@@ -258,20 +256,6 @@ TEST(GemmChoices, AlgorithmsSurviveAsText) {
   EXPECT_THAT(back.data, ElementsAreArray(algorithm.data));
   EXPECT_THROW(std::ignore = algorithm_of("12"), base::Error);
   EXPECT_THROW(std::ignore = algorithm_of(std::string(128, 'g')), base::Error);
-}
-
-TEST(GemmChoices, SurviveTheWayToOtherRanks) {
-  const std::vector<GemmChoice> choices{{.shape = "m=1 n=2",
-                                         .algorithm = "00ff",
-                                         .workspace = 1 << 25,
-                                         .time = 1.5e-5,
-                                         .candidates = 7},
-                                        {.shape = "m=3", .algorithm = "11"}};
-  const auto back = [](const std::string& packed) {
-    return results::unpacked<std::vector<GemmChoice>>(std::as_bytes(std::span{packed}));
-  };
-  EXPECT_EQ(back(results::packed(choices)), choices);
-  EXPECT_THROW(std::ignore = back("one\tfield\n"), base::Error);
 }
 
 /// NCCL matches messages between two ranks of one communicator by order alone.

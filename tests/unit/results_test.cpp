@@ -419,5 +419,19 @@ TEST_F(Owner, ResumesOnlyWhatItHasRead) {
   EXPECT_THAT(committed(), ElementsAre(0, 1));
 }
 
+TEST(Records, SurviveTheWayToOtherRanks) {
+  const std::vector<GemmChoice> choices{{.shape = "m=1 n=2",
+                                         .algorithm = "00ff",
+                                         .workspace = 1 << 25,
+                                         .time = 1.5e-5,
+                                         .candidates = 7},
+                                        {.shape = "m=3", .algorithm = "11"}};
+  const auto back = [](const std::string& packed) {
+    return unpacked<std::vector<GemmChoice>>(std::as_bytes(std::span{packed}));
+  };
+  EXPECT_EQ(back(packed(choices)), choices);
+  EXPECT_THROW(std::ignore = back("one\tfield\n"), base::Error);
+}
+
 }  // namespace
 }  // namespace isoscale::results
