@@ -231,9 +231,9 @@ Buckets buckets_of(const PointData& point) {
   return most;
 }
 
-/// Returns the calibration curve of this op, made by the communication library, among as many ranks
-/// as the extent of dp, preferably over as many nodes as the point has. Only curves with a latency
-/// and a bandwidth are considered. Null if there is none. Not owned.
+/// Returns the calibration curve of the communication library's own implementation of this op,
+/// among as many ranks as the extent of dp, preferably over as many nodes as the point has. Only
+/// curves with a latency and a bandwidth are considered. Null if there is none. Not owned.
 const results::CalibrationCurve* curve_for(const PointSubject& subject, OpKind op) {
   const results::CalibrationCurve* best = nullptr;
   for (const results::CalibrationCurve& at : subject.calibration.curves) {

@@ -34,7 +34,8 @@ Claim claim_of(OpKind kind) {
   return program::computes(kind) ? Claim::compute : Claim::copies;
 }
 
-/// The lanes of a step: one for each stream that has ops, and one for spans that cannot have run.
+/// The lanes of a step: one for each stream that has ops, and one for the intervals in which the
+/// recorded times contradict each other (an op begins before one that it waits for ends).
 class Lanes {
  public:
   Lanes(const program::Outline& outline, const timeline::StepTrace& trace,

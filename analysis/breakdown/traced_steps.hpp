@@ -61,8 +61,8 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-/// Returns all messages with a matching send and receive on two traced ranks. Those between two
-/// ranks along one axis and offset stand together, in program order.
+/// Returns all messages with a matching send and receive on two traced ranks. Messages with the
+/// same two ranks, axis and offset are adjacent in the result, in program order.
 [[nodiscard]] std::vector<Message> messages(const program::OutlineSet& set,
                                             const TraceOfRank& traces);
 
@@ -70,8 +70,9 @@ struct Message {
 struct TracedStep {
   std::uint32_t step = 0;  ///< number among all steps of the point
   TraceOfRank traces{};    ///< usable traces, see usable_step; not owned
-  /// Indexed by [rank][op]: how long a communication op waited for its last known partner; 0 for
-  /// other ops, and for waits up to the clock error. Empty without a trace or an aligned clock.
+  /// Indexed by [rank][op]: how long a communication op waited for the last to arrive of those
+  /// partners whose times are known. 0 for other ops, and for waits no longer than the clock error.
+  /// Empty without a trace or an aligned clock.
   std::vector<std::vector<units::Nanoseconds>> waits{};
   /// Indexed by [rank][op]: the number of the instance (a collective, or a pair of exchanges) that
   /// a communication op is part of; no_instance for other ops, and for exchanges with several

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/compare_steps.hpp"
+#include "analysis/compare/comparison_stages.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"

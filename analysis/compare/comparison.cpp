@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "analysis/compare/compare_steps.hpp"
+#include "analysis/compare/comparison_stages.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/microbench/bench.hpp"
 #include "base/text.hpp"

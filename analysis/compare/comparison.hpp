@@ -221,7 +221,8 @@ struct Comparison {
 [[nodiscard]] Comparison compare(const std::vector<std::span<const RunReport>>& sides,
                                  const CompareOptions& options);
 
-/// Returns the difference of a point; null if only one side has the point.
+/// Returns how the side's point differs from the first side's point. Null if one of the two sides
+/// lacks the point, and for the first side itself.
 [[nodiscard]] const Difference* difference_of(const Comparison& comparison, std::size_t curve,
                                               std::size_t side, int ranks);
 /// Returns the settings in which a side's point differs from the first side's point, or in which

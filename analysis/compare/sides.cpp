@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/compare_steps.hpp"
+#include "analysis/compare/comparison_stages.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -84,8 +84,8 @@ struct SeriesSummary {
 };
 
 /// The energy that the computing devices of a point used during its measuring loop (all its steps,
-/// warm-up included): all its GPUs or, in a run on the host, the CPU packages, also those parts
-/// that no rank runs on, of all its nodes with their memory.
+/// warm-up included). The devices are all its GPUs. In a run on the host they are all CPU packages
+/// of its nodes with their memory, including the parts that no rank runs on.
 struct Energy {
   std::string of;                          ///< the devices: "GPUs", "CPU packages"
   std::optional<double> power;             ///< W, mean over the loop, sum over devices

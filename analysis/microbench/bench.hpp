@@ -111,12 +111,12 @@ struct SlowPair {
     return quantity == "latency" ? typical / value : value / typical;
   }
 };
-/// Returns the slow pairs. A pair is slow if its bandwidth is below the median of its class by more
-/// than 10% and, as a logarithm, by more than 3.5 scaled median absolute deviations (1.4826 MAD),
-/// or below a quarter of the median, since slow pairs widen the spread. In a class of fewer than
-/// four pairs, which has no usable spread, it is slow if it is more than 25% below the best one. A
-/// bidirectional bandwidth is reported once. Latencies are judged as messages per second: a pair is
-/// slow only above 1.5 times the median latency, or, of fewer than four pairs, twice the best one.
+/// Returns the slow pairs. In a class of at least four pairs, a pair is slow if its bandwidth is
+/// more than 10% below the median and its logarithm is more than 3.5 scaled median absolute
+/// deviations (1.4826 MAD) below. It is also slow below a quarter of the median, since slow pairs
+/// widen the spread. In a smaller class it is slow if it is more than 25% below the best pair. A
+/// bidirectional bandwidth is reported once. Latencies are judged likewise, as messages per second,
+/// but must also be above 1.5 times the median latency or, in a smaller class, twice the lowest.
 [[nodiscard]] std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs,
                                                const results::PointData& point,
                                                std::span<const results::RankFacts> facts);

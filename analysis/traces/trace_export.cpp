@@ -171,7 +171,7 @@ struct MessageEnd {
   std::uint64_t id = 0;
 };
 
-/// Writes the traces of one point, the names of whose processes begin with `launch`.
+/// Writes the traces of one point. In the file, the names of its processes begin with `launch`.
 class PointExport {
  public:
   PointExport(const results::RunData& run, std::string launch, const PointData& point,

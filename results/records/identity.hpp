@@ -15,7 +15,7 @@
 /// find the software that all ranks must share. analysis/identity.hpp has the fields of a point.
 namespace isoscale::results {
 
-/// Says if a launch that continues a run (--resume) must have the same value as the run.
+/// Says if a field must have the same value in a launch that continues a run (--resume) as before.
 enum class WhenResumed : unsigned char { must_match, may_differ };
 
 /// A text that exists once for each launch, such as the compiler.

@@ -134,9 +134,9 @@ std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double 
                       (log_size(large.back().bytes) - log_size(large.front().bytes));
   const auto line = statistics::robust_line(points_of(large));
   if (rise < least_log_slope || !line || !(line->slope > 0)) return std::nullopt;
-  // The part of the large sizes' times that does not depend on their bytes is the latency if it is
-  // known (above 0) and differs from the intercept of the line through them by no more than noise.
-  // Otherwise the part is the intercept.
+  // `fixed` is the part of the large sizes' times that does not depend on their bytes: the
+  // intercept of the line through them. The latency takes its place if it is known (above 0) and
+  // differs from the intercept by no more than noise.
   constexpr double within_noise = 0.05;  // as a share of the smallest size's time
   const double off = std::abs(line->intercept - latency);
   const bool is_latency = latency > 0 && off <= within_noise * large.front().time;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "machine/memory_on_node.hpp"
+#include "machine/numa_placement.hpp"
 
 namespace isoscale::executor {
 namespace {

@@ -257,10 +257,8 @@ Slice Builder::whole(BufferId buffer) const {
 const Buffer& Builder::buffer(BufferId buffer) const { return state_->program.buffers.at(buffer); }
 
 ProgramSet alike(const mesh::Shape& mesh, RankProgram program) {
-  ProgramSet set{.mesh = mesh, .programs = {}, .program_of_rank = {}};
-  set.programs.push_back(std::move(program));
-  set.program_of_rank.assign(static_cast<std::size_t>(mesh.size()), 0);
-  return set;
+  const auto ranks = static_cast<std::size_t>(mesh.size());
+  return {mesh, {std::move(program)}, std::vector<std::uint32_t>(ranks)};
 }
 
 }  // namespace isoscale::program

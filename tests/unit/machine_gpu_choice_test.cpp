@@ -9,7 +9,7 @@
 #include "machine/gpu_choice.hpp"
 #include "machine/job_environment.hpp"
 #include "machine/kernel_files.hpp"
-#include "machine/memory_on_node.hpp"
+#include "machine/numa_placement.hpp"
 #include "scratch_tree.hpp"
 #include "words.hpp"
 

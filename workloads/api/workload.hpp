@@ -144,8 +144,8 @@ struct Case {
   Restore when = Restore::never;
   program::Section restore{};  ///< prepares memory; is not timed
   std::uint64_t calls = 1;     ///< number of calls in one pass, one after another
-  /// The number of passes that makes a play long enough on the host. A play has fewer passes if
-  /// these would take too long, and more if the device needs a longer play (PlayBounds).
+  /// The usual number of passes in one play. A play has fewer if these would take too long and,
+  /// where repeats are allowed, more if the device needs a longer play (PlayBounds).
   std::uint64_t most_times = 1;
   /// If true, the executor asks its communication library (NCCL) to estimate how long the section's
   /// communication takes. The case's rows report this as the number "estimate", in seconds per

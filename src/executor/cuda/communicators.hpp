@@ -173,9 +173,9 @@ struct FirstCalls {
 /// The NCCL communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`: makes the communicators that `set` needs, if any. `point` counts each
-  /// of them as a collective call of another library. Throws NeverReady if making one takes longer
-  /// than `limit` (0: no limit).
+  /// Collective over `point`: makes the communicators that `set` needs, if any. The making of each
+  /// is added to the collective calls of other libraries that `point` counts. Throws NeverReady if
+  /// making one takes longer than `limit` (0: no limit).
   Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                 units::Seconds limit);
 

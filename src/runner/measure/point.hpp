@@ -41,7 +41,8 @@ struct PointContext {
 /// Sets the status and the reason with which the point ends.
 void end_as(results::PointStatus status, std::string reason, results::PointData& data);
 
-/// A point that is being measured, on one of the ranks that play it or a copy of it.
+/// A point that is being measured, as one rank sees it. Ranks that the point does not need may run
+/// a copy of it at the same time.
 struct MeasuredPoint {
   const plan::PlannedPoint& planned;
   const PointContext& context;

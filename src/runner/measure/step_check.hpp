@@ -36,7 +36,8 @@ class StepCheck {
   explicit StepCheck(program::ProgramSet& set, std::span<const int> flipping = {});
 
   /// Collective over the point: plays a step that takes a checksum of each op's result. Checks that
-  /// members hold the same bits where a collective gives them the same. Calls weights().
+  /// the ranks of a collective hold the same bits if it gives them the same result. Calls
+  /// weights().
   void step(executor::Session& session, const comm::Communicator& point);
   /// Collective over the point: checks that all weights are finite, and bit for bit the same on
   /// ranks that must hold the same, such as those along dp that do not shard them.

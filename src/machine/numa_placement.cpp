@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "machine/memory_on_node.hpp"
+#include "machine/numa_placement.hpp"
 
 #include <fmt/format.h>
 
