@@ -35,7 +35,7 @@ Claim claim_of(OpKind kind) {
 }
 
 /// The lanes of a step: one for each stream that has ops, and one for the intervals in which the
-/// recorded times contradict each other (an op begins before one that it waits for ends).
+/// recorded times contradict each other, as by an op that begins before one it waits for ends.
 class Lanes {
  public:
   Lanes(const program::Outline& outline, const timeline::StepTrace& trace,

@@ -222,7 +222,7 @@ struct Comparison {
                                  const CompareOptions& options);
 
 /// Returns how the side's point differs from the first side's point. Null if one of the two sides
-/// lacks the point, and for the first side itself.
+/// lacks the point, for the first side itself, and if the comparison is refused.
 [[nodiscard]] const Difference* difference_of(const Comparison& comparison, std::size_t curve,
                                               std::size_t side, int ranks);
 /// Returns the settings in which a side's point differs from the first side's point, or in which

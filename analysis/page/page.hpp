@@ -74,8 +74,8 @@ void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 
 /// Returns a list of kinds of ranks with the keys ranks ("0-63"), count, hosts (the first eight),
 /// more_hosts (the number of others), and the facts: text and number. Ranks of a kind differ only
-/// in facts that identify a rank: the UUID of a GPU and the like, and each fact for which no two
-/// ranks of a host have the same value. `ranks` is system.ranks of report_json().
+/// in facts that identify a rank: the UUID of a GPU and the like, and each fact that several ranks
+/// of a host have, no two of them with the same value. `ranks` is system.ranks of report_json().
 [[nodiscard]] nlohmann::ordered_json kinds_of_ranks(const nlohmann::ordered_json& ranks);
 
 /// Cuts texts and keys that are longer than longest_text; `notes` says how many were cut.

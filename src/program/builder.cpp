@@ -258,7 +258,9 @@ const Buffer& Builder::buffer(BufferId buffer) const { return state_->program.bu
 
 ProgramSet alike(const mesh::Shape& mesh, RankProgram program) {
   const auto ranks = static_cast<std::size_t>(mesh.size());
-  return {mesh, {std::move(program)}, std::vector<std::uint32_t>(ranks)};
+  ProgramSet set{mesh, {}, std::vector<std::uint32_t>(ranks)};
+  set.programs.push_back(std::move(program));
+  return set;
 }
 
 }  // namespace isoscale::program

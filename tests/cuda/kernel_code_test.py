@@ -6,7 +6,6 @@
 Reads PTX and what ptxas says of it; needs no GPU. Kernels that reach the speed of memory need all of this; whether they
 reach it is what bench_kernels measures on a GPU.
 """
-import concurrent.futures
 import os
 import re
 import subprocess
@@ -67,13 +66,12 @@ def most_loads_under_way(body):
 class KernelCode(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        sources = sorted(KERNELS.glob("*.cu"))
-        with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
-            compiled = list(pool.map(lambda source: compile_to_ptx(source, folder), sources))
-        cls.entries, cls.usage = [], []
-        for ptx, usage in compiled:
-            cls.entries += re.findall(r"\.entry (\w+)\((.*?)^}", ptx, re.DOTALL | re.MULTILINE)
-            cls.usage += re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", usage)
+        with tempfile.TemporaryDirectory() as folder:
+            joined = Path(folder) / "kernels.cu"  # as the build joins them
+            joined.write_text("".join(f'#include "{source}"\n' for source in sorted(KERNELS.glob("*.cu"))))
+            ptx, usage = compile_to_ptx(joined, folder)
+        cls.entries = re.findall(r"\.entry (\w+)\((.*?)^}", ptx, re.DOTALL | re.MULTILINE)
+        cls.usage = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", usage)
 
     def test_large_operands_move_in_words_of_16_bytes(self):
         seen = set()

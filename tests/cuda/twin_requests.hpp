@@ -16,7 +16,7 @@ using program::Precision;
 /// Divides by 2, 4 and 8 along every axis, also in units of 16 elements.
 inline workloads::Model model() {
   return workloads::test_model(
-      "hidden=128 ffn=256 heads=8 head_size=16 layers=8 sequence=8 vocabulary=128");
+      "hidden=128 ffn=256 heads=8 head_size=16 layers=8 sequence=16 vocabulary=128");
 }
 
 inline std::vector<mesh::Shape> meshes(int ranks) {

@@ -245,7 +245,7 @@ TEST_P(Twins, OfFp8RowsThatTravelInParts) {
     if (is_even == (GetParam() == settings::Graph::on)) continue;
     gpu_twins::expect_equal_to_one_rank(gpus.world, *executor, request);
   }
-  EXPECT_EQ(turn, gpus.world.size() == 8 ? 0U : 6U);  // tp=8 leaves too little for fp8
+  EXPECT_EQ(turn, 6U);
   EXPECT_EQ(machine().memory.damaged(), 0);
 }
 

@@ -30,7 +30,7 @@ if(ISOSCALE_MPI)
     OUTPUT_VARIABLE mpiexec_version ERROR_VARIABLE mpiexec_version)
   if(mpiexec_version MATCHES "Open MPI|OpenRTE|PRRTE")
     # Tests run with more ranks than the machine has cores, several at a time: a rank that waits
-    # leaves its core to others, instead of polling on it.
+    # yields its core to others each time that it has looked.
     list(APPEND isoscale_mpiexec_flags --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
   else()
     set(isoscale_patience 5)  # MPICH spins while it waits, also for a core that its peer needs
