@@ -18,8 +18,8 @@
 #include "preflight/job_facts.hpp"
 
 /// Defines the checks of preflight. Each check is a row of a table: a rule that judges facts, the
-/// verdict if something is wrong, and texts for the user. check_job() (check_job.cpp) applies all rules
-/// and makes the results.
+/// verdict if something is wrong, and texts for the user. check_job() (check_job.cpp) applies all
+/// rules and makes the results.
 namespace isoscale::preflight {
 
 // The following functions return a job's facts in the forms that rules need: GPUs, ports and ranks
