@@ -162,7 +162,7 @@ struct Case {
 
 /// The programs, cases and rows of one session. Each session has communicators of its own.
 struct Bench {
-  program::ProgramSet set;
+  program::ProgramSet set;  // without {}, which makes each source compile its destructor
   program::SessionOptions session{};
   std::vector<Case> cases{};
   std::vector<RowSpec> rows{};
