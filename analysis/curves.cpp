@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "analysis/groups.hpp"
+#include "analysis/group_by.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/groups.hpp"
+#include "analysis/group_by.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "analysis/curves.hpp"
-#include "analysis/groups.hpp"
+#include "analysis/group_by.hpp"
 #include "analysis/identity.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"

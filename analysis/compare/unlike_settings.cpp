@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/curves.hpp"
-#include "analysis/groups.hpp"
+#include "analysis/group_by.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 

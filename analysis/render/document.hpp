@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/groups.hpp"
+#include "analysis/group_by.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text.hpp"
 #include "analysis/unit.hpp"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "machine/numa_placement.hpp"
+#include "machine/numa_memory_binding.hpp"
 
 namespace isoscale::executor {
 namespace {

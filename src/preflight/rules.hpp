@@ -18,7 +18,7 @@
 #include "preflight/job_facts.hpp"
 
 /// Defines the checks of preflight. Each check is a row of a table: a rule that judges facts, the
-/// verdict if something is wrong, and texts for the user. check_job() (check_job.cpp) applies all
+/// verdict if something is wrong, and texts for the user. check_job() (apply_rules.cpp) applies all
 /// rules and makes the results.
 namespace isoscale::preflight {
 
@@ -110,7 +110,7 @@ enum class Naming : std::uint8_t { left_out, usable, named };
 [[nodiscard]] std::vector<std::string> unknown_adapters(std::string_view list,
                                                         const CheckedNode& node);
 
-// The following types and functions are for stating rules and for applying them (check_job.cpp).
+// The following types and functions are for stating rules and for applying them (apply_rules.cpp).
 
 using Results = std::vector<CheckResult>;
 

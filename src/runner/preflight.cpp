@@ -21,7 +21,7 @@
 #include "results/records/identity.hpp"
 #include "results/records/point_facts.hpp"
 #include "runner/microbench/rank_speeds.hpp"
-#include "runner/plan/site.hpp"
+#include "runner/plan/launch_resources.hpp"
 
 namespace isoscale::runner {
 namespace {

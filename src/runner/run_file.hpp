@@ -13,8 +13,8 @@
 #include "machine/facts.hpp"
 #include "results/records/run_data.hpp"
 #include "results/writer/writer.hpp"
+#include "runner/plan/launch_resources.hpp"
 #include "runner/plan/plan.hpp"
-#include "runner/plan/site.hpp"
 #include "settings/run_config.hpp"
 
 /// The run file of a launch: its name, its header, the data of points before they are measured, and

@@ -7,7 +7,7 @@
 #include "program/check.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "tests/mpi/twin_cases.hpp"
-#include "workloads/stack/parameters.hpp"
+#include "workloads/stack/model_parameters.hpp"
 
 namespace isoscale::runner {
 namespace {

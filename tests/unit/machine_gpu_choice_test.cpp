@@ -9,7 +9,7 @@
 #include "machine/gpu_choice.hpp"
 #include "machine/job_environment.hpp"
 #include "machine/kernel_files.hpp"
-#include "machine/numa_placement.hpp"
+#include "machine/numa_memory_binding.hpp"
 #include "scratch_tree.hpp"
 #include "words.hpp"
 

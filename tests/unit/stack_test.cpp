@@ -7,7 +7,7 @@
 #include "program/check.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/stack/parameters.hpp"
+#include "workloads/stack/model_parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads {

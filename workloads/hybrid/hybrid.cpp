@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "workloads/stack/experts.hpp"
-#include "workloads/stack/parameters.hpp"
+#include "workloads/stack/model_parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads::hybrid {

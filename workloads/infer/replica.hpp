@@ -13,7 +13,7 @@
 #include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/linear.hpp"
-#include "workloads/stack/parameters.hpp"
+#include "workloads/stack/model_parameters.hpp"
 
 namespace isoscale::workloads::infer {
 

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "program/fill_and_checksum.hpp"
-#include "workloads/stack/parameters.hpp"
+#include "workloads/stack/model_parameters.hpp"
 
 namespace isoscale::workloads::serve {
 

@@ -10,7 +10,7 @@
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/linear.hpp"
-#include "workloads/stack/parameters.hpp"
+#include "workloads/stack/model_parameters.hpp"
 
 namespace isoscale::workloads::stack {
 

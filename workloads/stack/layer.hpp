@@ -12,7 +12,7 @@
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/linear.hpp"
-#include "workloads/stack/parameters.hpp"
+#include "workloads/stack/model_parameters.hpp"
 
 namespace isoscale::workloads::stack {
 

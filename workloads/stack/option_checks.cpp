@@ -10,8 +10,8 @@
 
 #include "workloads/stack/experts.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/model_parameters.hpp"
 #include "workloads/stack/options.hpp"
-#include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads::stack {
 

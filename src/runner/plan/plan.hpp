@@ -10,7 +10,7 @@
 
 #include "program/facts.hpp"
 #include "program/program.hpp"
-#include "runner/plan/site.hpp"
+#include "runner/plan/launch_resources.hpp"
 #include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"

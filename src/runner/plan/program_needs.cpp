@@ -20,7 +20,7 @@
 #include "runner/plan/rank_faults.hpp"
 #include "units/text.hpp"
 #include "workloads/api/options.hpp"
-#include "workloads/stack/parameters.hpp"
+#include "workloads/stack/model_parameters.hpp"
 
 namespace isoscale::runner::plan {
 namespace {

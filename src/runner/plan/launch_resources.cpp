@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/plan/site.hpp"
+#include "runner/plan/launch_resources.hpp"
 
 #include <algorithm>
 #include <map>

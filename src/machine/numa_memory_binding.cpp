@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "machine/numa_placement.hpp"
+#include "machine/numa_memory_binding.hpp"
 
 #include <fmt/format.h>
 
