@@ -79,8 +79,8 @@ void add_xids(std::vector<GpuFacts>& gpus, const std::filesystem::path& root);
 /// unprivileged users only its beginning.
 [[nodiscard]] std::optional<bool> redirects_peers(std::string_view configuration);
 
-/// Asks redirects_peers() about each bridge above these functions. Returns true if the answer is
-/// true for any bridge, and false if it is false for all bridges. Otherwise, and if there is no
+/// Asks redirects_peers() about each bridge above these PCI functions. Returns true if the answer
+/// is true for any bridge, and false if it is false for all bridges. Otherwise, and if there is no
 /// bridge above them, returns nullopt.
 [[nodiscard]] std::optional<bool> bridges_redirect_peers(
     std::span<const std::filesystem::path> functions);

@@ -58,8 +58,8 @@ void compare_libraries(Findings& findings, const JobFacts& job,
   }
 }
 
-/// Compares a property of GPUs, given as text, among all GPUs of the same model. If the findings
-/// have no text `fine` yet, sets it. Returns the first known text; "" if none is known.
+/// Compares a property, which `text` returns, among all GPUs of the same model. Sets the message
+/// `fine` of the findings if it is not set. Returns the first known value; "" if none is known.
 std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
                          std::string_view quantity, Text (*text)(const GpuFacts& gpu),
                          const Answer& difference = {}) {

@@ -111,8 +111,8 @@ std::map<int, RankAt> ranks_at(const JobFacts& job) {
   return ranks;
 }
 
-/// Returns the kind of a rank's compute rate. It names the processor: "ranks on NVIDIA H100",
-/// "ranks on Xeon, 1 BLAS thread".
+/// Returns the kind of ranks among which a rank's compute rate is compared. It names the processor:
+/// "ranks on NVIDIA H100", "ranks on Xeon, 1 BLAS thread".
 std::string kind_of(const RankAt& at, const JobFacts& job) {
   if (job.device == "cuda") {
     return fmt::format("ranks on {}",

@@ -180,10 +180,10 @@ PatternGrid pattern_grid(DType type, int ranks) {
   if (!limit) return {};
   const double share = std::floor(*limit / ranks);
   if (share >= 1) return {.range = static_cast<std::int32_t>(std::min(share, widest))};
-  // Values are drawn from -1, 0 and 1, so two thirds of the drawn ones are not zero. The number of
-  // ranks whose element is not zero nearly follows Poisson's distribution. Its mean is chosen so
-  // that the limit is exceeded with a probability below 1e-13 (limit 8 for e5m2, the smallest: mean
-  // 1/8; limit 16: 1/4; limit 256: 32).
+  // One in `one_in` elements is drawn from -1, 0 and 1; two thirds of these are not zero. The
+  // number of ranks whose element is not zero is nearly Poisson distributed. With the mean chosen
+  // here it exceeds the limit with a probability below 1e-13. The mean is 1/8 for limit 8 (e5m2,
+  // the smallest), 1/4 for limit 16, and 32 for limit 256.
   constexpr double drawn = 2.0 / 3.0, large = 64;
   const double mean = *limit >= large ? *limit / 8 : *limit / large;
   return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(drawn * ranks / mean))};

@@ -100,9 +100,9 @@ struct Setting {
 [[nodiscard]] Setting setting_of(const Request& request);
 
 /// Returns the functions of this micro-benchmark. Each session (batch) measures several rounds of
-/// pairs. A round has one case per kind (for bandwidth two, one in each direction), and each of its
-/// pairs gives a row. If the options ask for cases in which all ranks take part, the last session
-/// has these.
+/// pairs. A round has one case for each quantity (for bandwidth two, one in each direction), and
+/// each of its pairs gives a row. If the options ask for cases in which all ranks take part, the
+/// last session has these.
 [[nodiscard]] BenchHooks hooks();
 
 }  // namespace isoscale::workloads::p2p

@@ -165,8 +165,8 @@ class Planner {
             .peer_channel = channel(link, me)};
   }
 
-  /// Returns the offset in the window of the channel for messages to and from rank `other` of a
-  /// link's group; the offset is the same on all ranks.
+  /// Returns where in the window the channel for messages to and from rank `other` of a link's
+  /// group begins. This offset is the same on all ranks.
   [[nodiscard]] std::uint64_t channel(std::size_t link, int other) const {
     return memory_.symmetric_end +
            (link * group_room_ + static_cast<std::size_t>(other)) * sizeof(PutChannel);

@@ -27,8 +27,8 @@ namespace isoscale::executor::cuda {
 [[nodiscard]] cudaError_t start(const Arguments<program::Fill>& call, cudaStream_t stream);
 /// Adds f64, f32, f16, bf16 and integers; narrow types are computed in f32.
 [[nodiscard]] cudaError_t start(const Arguments<program::Add>& call, cudaStream_t stream);
-/// Casts f64, f32, f16 and bf16 to one of these types, e4m3 or e5m2. Values too large for an fp8
-/// type saturate.
+/// Casts f64, f32, f16 and bf16 to each other and to the fp8 types e4m3 and e5m2. Values too large
+/// for an fp8 type saturate.
 [[nodiscard]] cudaError_t start(const Arguments<program::Cast>& call, cudaStream_t stream);
 /// Updates weights. Either all types are f64, or gradient and weight are f32, f16 or bf16 and the
 /// state is f32. The state is the master copy (the weight if there is none), the moments and the
