@@ -15,7 +15,7 @@
 #include "analysis/devices/device_state.hpp"
 #include "analysis/efficiency/causes.hpp"
 #include "analysis/efficiency/scaling_laws.hpp"
-#include "analysis/microbench/bench.hpp"
+#include "analysis/microbench/microbench_report.hpp"
 #include "results/reader/summary.hpp"
 #include "results/records/calibration_data.hpp"
 #include "results/records/counted_steps.hpp"

@@ -11,7 +11,7 @@
 
 #include "analysis/compare/comparison_stages.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/microbench/bench.hpp"
+#include "analysis/microbench/microbench_report.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/microbench/bench.hpp"
+#include "analysis/microbench/microbench_report.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"

@@ -14,7 +14,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/microbench/bench.hpp"
+#include "analysis/microbench/microbench_report.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"

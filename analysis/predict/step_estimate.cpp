@@ -14,7 +14,7 @@
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "program/added_sections.hpp"
+#include "program/check_and_replay_sections.hpp"
 #include "program/facts.hpp"
 #include "simulate/noise.hpp"
 #include "simulate/simulate.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "executor/resolver.hpp"
+#include "executor/operand_addresses.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 #include "program/operands.hpp"

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "program/added_sections.hpp"
 #include "program/check.hpp"
+#include "program/check_and_replay_sections.hpp"
 #include "runner/measure/gather_point.hpp"
 #include "runner/measure/step_check.hpp"
 #include "runner/measure/twin_check.hpp"

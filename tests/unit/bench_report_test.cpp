@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/microbench/bench.hpp"
+#include "analysis/microbench/microbench_report.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis_test.hpp"
 #include "calibration/calibration.hpp"

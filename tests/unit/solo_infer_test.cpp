@@ -5,8 +5,8 @@
 // programs of inference, which follow from formulas and never deadlock.
 
 #include "made_programs.hpp"
-#include "program/added_sections.hpp"
 #include "program/check.hpp"
+#include "program/check_and_replay_sections.hpp"
 #include "program/hazards.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"

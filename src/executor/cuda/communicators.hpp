@@ -17,8 +17,8 @@
 #include "comm/communicator.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/executor.hpp"
+#include "executor/operand_addresses.hpp"
 #include "executor/point_requirements.hpp"
-#include "executor/resolver.hpp"
 #include "program/op.hpp"
 #include "units/quantity.hpp"
 

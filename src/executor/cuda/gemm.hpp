@@ -13,7 +13,7 @@
 #include "comm/communicator.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/executor.hpp"
-#include "executor/resolver.hpp"
+#include "executor/operand_addresses.hpp"
 #include "program/op.hpp"
 
 /// Describes matrix multiplications in the terms of cuBLASLt, and chooses their algorithms.

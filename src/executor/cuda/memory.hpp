@@ -18,7 +18,7 @@
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/executor.hpp"
-#include "executor/resolver.hpp"
+#include "executor/operand_addresses.hpp"
 #include "units/quantity.hpp"
 
 /// The memory of one rank: its arenas, one for each memory space, and their registration with NCCL.

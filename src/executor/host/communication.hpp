@@ -15,8 +15,8 @@
 
 #include "base/handle.hpp"
 #include "comm/communicator.hpp"
+#include "executor/operand_addresses.hpp"
 #include "executor/point_requirements.hpp"
-#include "executor/resolver.hpp"
 #include "program/op.hpp"
 
 /// The MPI objects that a rank needs (communicators, element types and reductions), and the ops

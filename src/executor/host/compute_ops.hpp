@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "executor/op_requirements.hpp"
-#include "executor/resolver.hpp"
+#include "executor/operand_addresses.hpp"
 #include "program/op.hpp"
 
 /// Plays ops that compute or copy on the host. The addresses of their operands have been looked up.

@@ -12,7 +12,7 @@
 #include "executor/host/communication.hpp"
 #include "executor/host/compute_ops.hpp"
 #include "executor/host/host.hpp"
-#include "executor/resolver.hpp"
+#include "executor/operand_addresses.hpp"
 #include "program/match_table.hpp"
 #include "program/program.hpp"
 

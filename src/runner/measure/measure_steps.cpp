@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "program/added_sections.hpp"
+#include "program/check_and_replay_sections.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::runner::measure {

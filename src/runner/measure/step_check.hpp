@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "executor/executor.hpp"
-#include "program/added_sections.hpp"
+#include "program/check_and_replay_sections.hpp"
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "runner/measure/twin_check.hpp"

@@ -15,7 +15,7 @@
 #include "executor/host/host.hpp"
 #include "executor/point_requirements.hpp"
 #include "mesh/mesh.hpp"
-#include "program/added_sections.hpp"
+#include "program/check_and_replay_sections.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "units/text.hpp"

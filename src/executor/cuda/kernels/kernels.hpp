@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "executor/resolver.hpp"
+#include "executor/operand_addresses.hpp"
 #include "program/op.hpp"
 
 /// The functions start() launch the kernels of compute ops. The last one launches the kernel that

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/resolver.hpp"
+#include "executor/operand_addresses.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "program/added_sections.hpp"
+#include "program/check_and_replay_sections.hpp"
 
 #include <algorithm>
 #include <cstddef>

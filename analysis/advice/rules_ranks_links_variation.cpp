@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/microbench/bench.hpp"
+#include "analysis/microbench/microbench_report.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"

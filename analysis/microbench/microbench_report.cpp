@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/microbench/bench.hpp"
+#include "analysis/microbench/microbench_report.hpp"
 
 #include <fmt/format.h>
 
