@@ -49,9 +49,9 @@ std::string microbatch_text(const PointReport& point) {
   return size.empty() ? "" : "microbatch=" + size;
 }
 
-/// Returns sqrt(ln(of_point)^2 + ln(of_baseline)^2), one half-width of the interval of a speed-up
-/// as a logarithm (see add_losses), from the ratios upper bound / median or median / lower bound of
-/// two step times. Ratios below 1 count as 1.
+/// Returns sqrt(ln(of_point)^2 + ln(of_baseline)^2), a half-width of the interval of a speed-up's
+/// logarithm (see add_losses). Each argument is the ratio upper bound / median or median / lower
+/// bound of a step time. Ratios below 1 count as 1.
 double in_quadrature(double of_point, double of_baseline) {
   return std::hypot(std::max(0.0, std::log(of_point)), std::max(0.0, std::log(of_baseline)));
 }

@@ -11,7 +11,7 @@
 #include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 
-/// Sorts points into curves, names these, and compares each point with the baseline of its curve.
+/// Sorts points into curves, names the curves, and compares their points with a baseline.
 namespace isoscale::analysis {
 
 /// Sorts points into named curves and compares each with the baseline of its curve.
@@ -35,7 +35,7 @@ void tell_apart(std::vector<std::string>& names, const std::vector<std::string>&
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 std::span<const Curve* const> curves,
                 const std::function<std::string(const PointReport&)>& text_of);
-/// Appends the meshes of curves with equal names, or the microbatches if these are equal too.
+/// Appends the meshes to equal names of curves, or the microbatches if the meshes are equal too.
 void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves);
 /// Appends "repeat 2" to the second of equal names, "repeat 3" to the third, and so on.
 void tell_repeats_apart(std::vector<std::string>& names);
@@ -54,8 +54,8 @@ struct BaselineCandidate {
 };
 
 /// Chooses the baseline for reports, joined launches, comparisons and predictions: the smallest
-/// rank count whose ranks do not share cores or GPUs, or else the smallest. Absent without
-/// candidates, which ascend in ranks.
+/// rank count whose ranks do not share cores or GPUs, or the smallest of all if there is none. The
+/// candidates ascend in ranks; absent if there are none.
 [[nodiscard]] std::optional<int> baseline_ranks(std::span<const BaselineCandidate> candidates);
 
 /// Returns "1 rank", "4 ranks", "1 node of 8 ranks"; "" for a curve without a baseline.
@@ -64,17 +64,17 @@ struct BaselineCandidate {
 /// Returns the baseline of the curve's efficiencies; null if there is none.
 [[nodiscard]] const PointReport* baseline_point(const Curve& curve);
 
-/// True if the label few-steps of the baseline makes every efficiency of the curve uncertain.
+/// True if the baseline has the label few-steps (too few steps were measured), which makes all
+/// efficiencies uncertain.
 [[nodiscard]] bool has_unsure_baseline(const Curve& curve);
 
-/// Returns the efficiency of a point with the bounds of its speed-up; absent if it has none.
+/// Returns a point's efficiency with its interval; absent if the speed-up has no interval.
 [[nodiscard]] std::optional<statistics::Located> efficiency_interval(const PointReport& point);
 
 /// Returns the nodes and the ranks per node: "2 x 4" for 4 ranks on each of 2 nodes, "2 x 3-4" for
 /// nodes with 3 or 4 ranks, "2" if the ranks per node are not known.
 [[nodiscard]] std::string nodes_text(const PointReport& point);
 
-/// Sets the unit of throughput of all points of a curve.
 void set_throughput_unit(Curve& curve);
 
 /// Computes the speed-up, efficiency and losses of the points of a curve, which ascend in ranks,

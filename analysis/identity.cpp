@@ -79,7 +79,7 @@ Texts numbers_on_one_rank(const PointData& point) {
   return numbers;
 }
 
-/// A text that all points of a curve share. Experiments are of one family if all these are equal.
+/// A text that all points of a curve share. Experiments with equal texts form a family.
 struct FamilyField {
   std::string_view name;
   std::string PointData::*of_point;
@@ -125,7 +125,8 @@ std::optional<toml::table> parsed(const std::string& text) {
   }
 }
 
-/// Turns Open MPI's mapping "ppr:8:node" into "ppr:node": ranks per node are compared by point.
+/// Turns Open MPI's mapping "ppr:8:node" into "ppr:node", since the number of ranks per node is
+/// compared for each point instead.
 std::string without_count(const std::string& mapping) {
   constexpr std::string_view per_resource = "ppr:";
   const std::size_t end = mapping.find(':', per_resource.size());
@@ -264,8 +265,7 @@ std::string fingerprint(const Experiment& experiment, std::string_view device) {
   const auto add = [&texts](std::string_view text) { texts.append(text).push_back('\0'); };
   add(device);
   for (const FamilyField& field : family_fields) add(experiment.*field.of_experiment);
-  // Only options that differ from their defaults count, so that the hash stays when a later version
-  // adds an option.
+  // Only options that differ from their defaults count, so new options do not change the hash.
   Texts options = experiment.options;
   const Texts defaults = defaults_of(experiment.workload);
   std::erase_if(options, [&](const auto& option) {

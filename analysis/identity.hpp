@@ -38,8 +38,8 @@ struct Experiment {
 /// Returns the point's option `key` as text; "" if the point's file has no such option.
 [[nodiscard]] std::string option_of(const results::PointData& point, const std::string& key);
 
-/// Returns the options of a point; if it has any, those that it lacks get their defaults: a file of
-/// an older version lacks options that were added later, and behaved as these defaults say.
+/// Returns the options of a point, with defaults for those that it lacks: an older version's file
+/// lacks options added later, and its run behaved as their defaults say. Empty if it has none.
 [[nodiscard]] std::map<std::string, std::string> full_options(const results::PointData& point);
 
 /// Returns the fields in which two experiments differ: workload, model, dtype, scaling, placement,
@@ -48,15 +48,15 @@ struct Experiment {
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const Experiment& here,
                                                      const Experiment& there);
 /// Returns the fields in which two points of one experiment with the same number of ranks differ:
-/// mesh, work, options, injected faults, and unsound labels. The number of nodes, which comparisons
-/// of machines allow to differ, is not compared.
+/// mesh, work, options, injected faults, and unsound labels such as "oversubscribed". The number of
+/// nodes, which comparisons of machines allow to differ, is not compared.
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const results::PointData& here,
                                                      const results::PointData& there);
 /// Returns the fields as text, "CPU: A here, B there; MPI: ..."; "" if there are none.
 [[nodiscard]] std::string text_of(const std::vector<UnlikeField>& fields);
 
-/// Returns the workload, model, dtype, scaling and placement of a point, the same for all points of
-/// a family.
+/// Returns the workload, model, dtype, scaling and placement of a point. Points that agree in all
+/// of these form a family.
 [[nodiscard]] std::vector<std::string> family_of(const results::PointData& point);
 /// True if points of both experiments may be on one curve: unlike_fields() returns nothing.
 [[nodiscard]] bool are_alike(const Experiment& a, const Experiment& b);
@@ -71,7 +71,7 @@ struct Experiment {
 
 /// Returns the settings of a launch that affect the times of all its points, as text by name: fill,
 /// graph, gemm_algorithms, blas_threads, host_streams. Settings that the configuration lacks have
-/// their defaults. Without a readable one, the result has at most graph=on, for CUDA graphs.
+/// their defaults; without a valid configuration the result has at most graph=on (CUDA graphs).
 [[nodiscard]] std::map<std::string, std::string> settings_of(const results::RunData& run);
 
 /// The hardware and software that a launch ran on, by name: the entries that

@@ -30,7 +30,7 @@ namespace isoscale::analysis {
 
 /// One point with everything derived from it. A value is absent if undefined or not measured.
 struct PointReport {
-  const results::PointData* data = nullptr;       ///< not owned: part of the run that was reported
+  const results::PointData* data = nullptr;       ///< not owned: an element of the run's `points`
   std::optional<statistics::Estimate> step_time;  ///< seconds; untraced steps, slowest rank of each
   std::optional<double> throughput;               ///< work_per_step / median step time
   std::string throughput_unit;                    ///< throughput_unit() of the point's curve
@@ -41,24 +41,24 @@ struct PointReport {
   std::optional<results::NodeUse> nodes;      ///< absent if the ranks' nodes are not known
   std::optional<double> speedup, efficiency;  ///< relative to the baseline (see make_report)
   /// The speed-up with its 95% interval, which combines those of the point's and of the baseline's
-  /// step time. Absent for the baseline, and without one of the two.
+  /// step time. Absent for the baseline, or if one of these two intervals is absent.
   std::optional<statistics::Located> speedup_interval;
   std::optional<double> flop_per_step;   ///< over all ranks
   std::optional<double> flops_per_rank;  ///< FLOP/s per rank, mean
   /// MFU: flops_per_rank without recomputed FLOP / the best rate of a GEMM of this element type in
   /// the same run; absent if none was measured.
   std::optional<double> mfu;
-  std::optional<double> memory_per_rank;  ///< bytes of the largest rank
-  /// Bytes in memory of each kind, the most of any rank; absent if the file has only their sum.
+  std::optional<double> memory_per_rank;  ///< bytes, the most of any rank
+  /// Bytes in device and in host memory, the most of any rank; absent if only their sum is stored.
   std::optional<double> device_memory_per_rank, host_memory_per_rank;
   std::optional<double> traced_step;  ///< seconds that the parts of `breakdown` add up to
   breakdown::BreakdownResult breakdown;
   std::optional<breakdown::PipelineReport> pipeline;  ///< only for traced points with stages
   std::map<std::string, double> op_time;              ///< seconds by kind of op; see op_times()
   std::optional<double> communication_ratio;          ///< (transfer + wait + hidden) / step
-  std::optional<statistics::Located> instrumentation_overhead;  ///< traced / untraced - 1
+  std::optional<statistics::Located> instrumentation_overhead;  ///< traced / untraced time - 1
   statistics::SampleFlags flags;                  ///< warnings about the untraced step times
-  std::vector<breakdown::LinkShare> link_shares;  ///< traced collectives against the calibration
+  std::vector<breakdown::LinkShare> link_shares;  ///< transfer times compared with the calibration
   devices::DeviceState devices;                  ///< during the measured loop; empty if not sampled
   std::optional<microbench::BenchReport> bench;  ///< only for micro-benchmarks (no step times)
   efficiency::Causes causes;                     ///< why the point is not faster
@@ -66,7 +66,7 @@ struct PointReport {
   /// few steps for an interval, "not-closed" if the breakdown leaves too much time unexplained.
   std::vector<std::string> labels;
   std::size_t steps = 0;  ///< number of steps that `step_time` is from, over all launches
-  /// The number (from 1) of the launch that breakdown and causes are from; 0 for one launch.
+  /// The number (from 1) of the launch that breakdown and causes are from; 0 if not joined.
   std::size_t launch = 0;
 };
 
@@ -94,7 +94,7 @@ struct RunReport {
 
 struct ReportOptions {
   std::optional<int> baseline{};  ///< rank count; absent: baseline_ranks() chooses it
-  /// If true, only a point with all ranks that its launch has on its one node may be the baseline.
+  /// If true, the baseline must be a point on one node, with all ranks that the launch has there.
   bool whole_node = false;
   /// True if points with wrong results get throughput too; reports mark them.
   bool rates_of_wrong = false;
@@ -127,8 +127,8 @@ struct ReportOptions {
 [[nodiscard]] std::optional<statistics::Located> instrumentation_overhead(
     std::span<const results::StepBlock> blocks);
 
-/// Returns a warning if the whole interval of the overhead lies above 1%, or the value without an
-/// interval does; "" otherwise.
+/// Returns a warning if the lower bound of the overhead, or its value if it has no interval, is
+/// above 1%; "" otherwise.
 [[nodiscard]] std::string overhead_warning(const std::optional<statistics::Located>& overhead);
 
 }  // namespace isoscale::analysis

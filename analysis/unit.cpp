@@ -37,8 +37,8 @@ std::string quantity_text(double value) {
   return units::format(Quantity{value});
 }
 
-/// A unit, the name of its form, its name in the JSON report, and the function that writes a value
-/// for people.
+/// A unit, the name of the form in which people see it (see unit.hpp), its name in the JSON report,
+/// and the function that writes a value for people.
 struct Form {
   Unit unit;
   std::string_view form, name;

@@ -36,11 +36,11 @@ namespace isoscale {
 
 /// `isoscale predict`: prints a predicted curve, based on a run or on a data sheet.
 [[nodiscard]] base::ExitCode execute(const settings::PredictCommand& command);
-/// `isoscale list`: prints names, or the keys of a file.
+/// `isoscale list`: prints names (of workloads, models, ...), or the keys of a kind of file.
 [[nodiscard]] base::ExitCode execute(const config::ListCommand& command);
 
-/// Writes the whole text to standard output and returns ExitCode::done. Throws std::runtime_error
-/// if it cannot be written: the place in the source, as of base::Error, tells a user nothing.
+/// Writes the whole text to standard output and returns ExitCode::done. If it cannot be written,
+/// throws std::runtime_error and not base::Error, whose place in the source tells a user nothing.
 inline base::ExitCode print(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) {

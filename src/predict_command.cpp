@@ -25,7 +25,7 @@ bool is_sheet(const std::filesystem::path& source) {
   return !source.has_extension() && !source.has_parent_path() && !std::filesystem::exists(source);
 }
 
-/// Takes the network from the data sheet or the run that --network names, if it does.
+/// If --network names a data sheet or a run (`source`), uses its network for `question`.
 void replace_network(const std::string& source, analysis::predict::Question& question) {
   if (source.empty()) return;
   if (is_sheet(source)) {

@@ -134,8 +134,8 @@ void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable
   }
 }
 
-/// Reads whole runs and appends them to `into` in the order of the files. Returns those that cannot
-/// be read, and warns of those whose digest is wrong. Throws base::UsageError if none can be read.
+/// Reads run files and appends the runs to `into` in order. Returns the files that cannot be read,
+/// and warns of runs with a wrong digest. Throws base::UsageError if none can be read.
 std::vector<analysis::catalog::Unreadable> read_files(
     const std::vector<std::filesystem::path>& files, analysis::RunFiles& into) {
   std::vector<analysis::catalog::Unreadable> unreadable;

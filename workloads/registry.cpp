@@ -34,8 +34,8 @@ mesh::Request along(int ranks) {
 }
 
 /// Returns a workload that trains a transformer on `axes`. These workloads all have the functions
-/// of hybrid, and differ in the axes that they use and in the default mesh. The workload `ep` also
-/// has another default number of experts (mixture_of_experts()).
+/// of the workload hybrid, and differ in the axes that they use and in the default mesh. The
+/// workload `ep` also has another default number of experts (mixture_of_experts()).
 Workload training(std::string_view name, std::string_view description, mesh::AxisSet axes,
                   mesh::Request (*natural_mesh)(int ranks)) {
   return {.name = name,
@@ -121,7 +121,7 @@ Workload inference() {
 }
 
 /// Returns the workload of serving. It runs the programs of inference for requests as they arrive.
-/// These programs are verified by the twin of inference, the small version described above.
+/// The twin of inference, a small version, verifies these programs.
 Workload serving() {
   Workload workload = inference();
   workload.name = "serve";
@@ -195,9 +195,9 @@ bool fits(const Workload& workload, const Request& base, const mesh::Request& wa
   }
 }
 
-/// Returns advice that names what would work, the nearest rank counts and the workload hybrid: "use
-/// 1 or 3 ranks, or --workload hybrid --mesh dp=2". If neither is found to work, the advice is to
-/// use another mesh, model or options.
+/// Returns advice on what would work: the nearest rank counts, and the workload hybrid, as in "use
+/// 1 or 3 ranks, or --workload hybrid --mesh dp=2". If neither would work, the advice is to use
+/// another mesh, model or options.
 std::string instead(const Workload& workload, const Request& base, const mesh::Request& wanted,
                     int ranks, Scaling scaling) {
   const std::vector<int> near = nearest_ranks(workload, base, wanted, ranks, scaling);

@@ -8,7 +8,7 @@
 
 #include "workloads/api/workload.hpp"
 
-/// The table of all workloads, and functions that fit a workload to a number of ranks: they return
+/// The table of all workloads, and functions that fit a workload to a number of ranks. They return
 /// its mesh and its batch, or throw an error that says what would fit.
 namespace isoscale::workloads {
 
@@ -18,13 +18,13 @@ namespace isoscale::workloads {
 /// if one is similar, that name as a suggestion.
 [[nodiscard]] const Workload& find_workload(std::string_view name);
 
-/// Returns the extents of tp and pp for a curve for which the user names no mesh. Its points have
-/// the ascending rank counts `counts`. All points share these extents, so that only dp grows. They
-/// come from the workload's default mesh (natural_mesh) for one of the counts: the mesh with the
-/// most axes above 1 and, among equals, the fewest ranks. Then tp is halved until it is at most
-/// `node_ranks`, the fewest ranks on any node; 0 means unknown, and tp stays. The result is empty
-/// for workloads that do not combine dp with pp: each point then has the default mesh of its rank
-/// count.
+/// Returns the extents of tp and pp for a curve for which the user names no mesh. The points of the
+/// curve have the rank counts `counts`, in ascending order. All points share the extents, so that
+/// only dp grows. The extents come from the workload's default mesh (natural_mesh) for one of the
+/// counts: the mesh with the most axes above 1 and, among equals, the fewest ranks. Then tp is
+/// halved until it is at most `node_ranks`, the fewest ranks on any node; 0 means unknown, and tp
+/// stays. The result is empty for workloads that do not combine dp with pp: each point then has the
+/// default mesh of its rank count.
 [[nodiscard]] mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts,
                                        int node_ranks);
 
@@ -36,8 +36,8 @@ namespace isoscale::workloads {
                                              Scaling scaling);
 
 /// Returns the request for a run on `ranks` ranks. Its mesh is `wanted` or, if that is empty, the
-/// workload's natural mesh. Throws NumberError, mesh::MeshError or another base::UsageError; a
-/// mesh, rank count or workload that the error suggests works with the same options.
+/// workload's natural mesh. Throws NumberError, mesh::MeshError or another base::UsageError. If the
+/// error suggests a mesh, rank count or workload, it fits the same options.
 [[nodiscard]] Request fit(const Workload& workload, const Request& base,
                           const mesh::Request& wanted, int ranks, Scaling scaling);
 

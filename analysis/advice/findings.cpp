@@ -20,8 +20,8 @@
 namespace isoscale::analysis::advice {
 namespace {
 
-/// No rule judges a point if a larger share of its traced steps is unaccounted for: time in no
-/// category of the breakdown, and time of spans that lie outside of their step.
+/// The share of the traced steps above which no rule judges a point: time in no category of the
+/// breakdown, and time of spans outside of their step (BreakdownResult::unaccounted).
 constexpr double most_unaccounted = 0.1;
 
 bool speaks_of(Scope scope, const PointReport& point) {
@@ -30,7 +30,7 @@ bool speaks_of(Scope scope, const PointReport& point) {
   return !results::shares_hardware(point.labels);
 }
 
-/// Returns what a rule finds at a point; absent if it does not judge the point or finds nothing.
+/// Returns a rule's finding about a point; absent if it finds nothing or does not judge the point.
 Said judge(const Rule& rule, const PointSubject& subject) {
   const PointReport& point = subject.point;
   if (rule.judge_point == nullptr || !speaks_of(rule.scope, point)) return std::nullopt;
@@ -57,7 +57,7 @@ bool is_replaced(const Rule& rule, const PointSubject& subject) {
 /// True if `a` ranks before `b`: known severities rank before unknown ones, and higher severities
 /// before lower ones. If both severities are unknown, the larger size ranks first.
 bool is_more_severe(const Finding& a, const Finding& b) {
-  // An absent number is less than any other.
+  // An absent std::optional compares less than any number.
   return a.severity || b.severity ? a.severity > b.severity : a.size > b.size;
 }
 
@@ -68,8 +68,8 @@ void add(const Rule& rule, Finding found, std::vector<Finding>& findings) {
   findings.push_back(std::move(found));
 }
 
-/// Merges a rule's findings at several points of a curve into one. There is at least one of them,
-/// and they are ordered by ascending rank count.
+/// Merges one rule's findings about points of a curve into one finding. `at_points` is not empty
+/// and is ordered by ascending rank count.
 Finding merged(const std::string& curve, std::vector<Finding> at_points) {
   std::vector<int> ranks;
   for (const Finding& at : at_points) ranks.push_back(at.ranks.front());
@@ -89,8 +89,8 @@ Finding merged(const std::string& curve, std::vector<Finding> at_points) {
   return finding;
 }
 
-/// Adds the findings about a whole run. `launch` is the number of the run among several launches,
-/// counted from 1, or 0 for a single launch. A finding that an earlier launch gave too is left out.
+/// Adds the findings about a whole run, except those that an earlier launch already gave. `launch`
+/// is the number of the run among several launches, counted from 1, or 0 for a single launch.
 void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& findings) {
   for (const Rule& rule : rules()) {
     if (rule.judge_run == nullptr) continue;
@@ -118,7 +118,7 @@ void add_curve(const std::string& title, const std::vector<PointSubject>& subjec
 }
 
 /// Returns why some rules do not judge a point; "" if all rules do. Also returns "" for points that
-/// failed, were skipped or are wrong, which reports list elsewhere.
+/// failed, were skipped or did not pass verification: reports list these elsewhere.
 std::string why_left_out(const PointReport& point) {
   if (point.data->status != results::PointStatus::ok || point.data->verified == false) return "";
   std::vector<std::string> why = results::unsound(point.labels);

@@ -12,14 +12,13 @@
 #include "analysis/report.hpp"
 #include "analysis/unit.hpp"
 
-/// Defines the findings, with which a report begins: short ranked sentences, each with its evidence
-/// and the next step to take.
+/// Defines the findings that open a report: ranked sentences, each with evidence and a next step.
 namespace isoscale::analysis::advice {
 
 /// One number or text that supports a finding. Texts may come from run files, so they must be
 /// escaped before they are printed.
 struct Evidence {
-  std::string what{};  ///< "exposed communication"
+  std::string what{};  ///< name, such as "exposed communication"
   Unit unit = Unit::share;
   double value = 0;    ///< in SI units; unused with Unit::text
   std::string text{};  ///< the value, if the unit is Unit::text
@@ -27,10 +26,10 @@ struct Evidence {
 
   bool operator==(const Evidence&) const = default;
 };
-/// Returns the value with its unit, "22.0%", "1.50 MiB"; not escaped.
+/// Returns the value with its unit, such as "22.0%" or "1.50 MiB"; the text is not escaped.
 [[nodiscard]] std::string value_text(const Evidence& evidence);
-/// Returns the evidence as one text, "exposed communication 22.0%", or "cause: the text" if it is
-/// not a number; not escaped.
+/// Returns name and value as one text: "exposed communication 22.0%", or "cause: some text" if the
+/// value is a text. The result is not escaped.
 [[nodiscard]] std::string to_text(const Evidence& evidence);
 
 /// The subject of a finding.
@@ -42,16 +41,15 @@ enum class Concern : std::uint8_t {
 /// Returns the name in the JSON report: "hardware", "program", "measurement".
 [[nodiscard]] std::string_view name(Concern concern);
 
-/// One problem that one rule found, on one curve or in a whole run. Texts may come from run files,
-/// so they must be escaped before they are printed.
+/// One problem that one rule found, on one curve or in a whole run. Escape its texts before
+/// printing: they may come from run files.
 struct Finding {
   std::string_view rule{};  ///< the rule's name: "communication-ratio"
   Concern concern = Concern::program;
   /// The estimated share of the step time that the problem costs, 0 to 1; absent if unknown.
   /// Several findings may count the same time, so their severities must not be added up.
   std::optional<double> severity{};
-  /// A number that ranks this finding among others whose severity is unknown; absent if there is no
-  /// such number.
+  /// A number that ranks this finding among those of unknown severity; absent if there is none.
   std::optional<double> size{};
   std::string curve{};       ///< title of the curve; "" = the finding is about the whole run
   std::vector<int> ranks{};  ///< rank counts of the points, ascending; empty = the whole run
@@ -67,7 +65,7 @@ struct Finding {
 
 /// Points of a curve that were measured, but that some or all rules do not judge.
 struct NotJudged {
-  std::string curve{};       ///< title of the curve; may hold texts of run files: not escaped
+  std::string curve{};       ///< title of the curve, not escaped; may hold texts of run files
   std::vector<int> ranks{};  ///< rank counts of the points, ascending
   /// The reason: labels such as "oversubscribed", or "spans contradict" if too much time of the
   /// traced steps is unexplained. Points with the label "injected" are still judged by the rules
@@ -78,7 +76,7 @@ struct NotJudged {
 /// Returns the findings of all rules about the points of a run's curves and about the run as a
 /// whole. If a rule finds a problem on several points of a curve, one finding covers them all.
 /// Findings are ordered by falling severity. Those of unknown severity follow: first hardware
-/// faults, then the others, both ordered by Finding::size and then by the table of rules.
+/// faults, then the others, both ordered by falling Finding::size, then as in rules().
 [[nodiscard]] std::vector<Finding> findings_of(const RunReport& run);
 
 /// Returns the findings about the curves that are joined from several launches, and about each

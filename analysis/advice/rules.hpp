@@ -23,7 +23,7 @@ struct Threshold {
   Unit unit = Unit::share;
 };
 
-/// A point to judge, with the run and the calibration that it belongs to. Nothing is owned.
+/// A point to judge, with its run and that run's calibration. The references must outlive it.
 struct PointSubject {
   const results::RunData& run;
   const results::CalibrationData& calibration;
@@ -36,17 +36,16 @@ struct PointSubject {
 /// curve's points are merged into one.
 using Said = std::optional<Finding>;
 
-/// The points that a rule judges. No rule judges points that failed, were skipped or did not pass
-/// verification.
+/// The points that a rule judges; never points that failed, were skipped or did not verify.
 enum class Scope : std::uint8_t {
   sound,   ///< points without the labels oversubscribed, shared-gpu and injected
   faults,  ///< sound points, and points with an injected fault, which the rule should detect
 };
 
 struct Rule {
-  std::string_view name;    ///< "communication-ratio"
+  std::string_view name;    ///< such as "communication-ratio"
   std::string_view source;  ///< where rule and thresholds come from: a title, a page of docs/
-  std::array<Threshold, 4> thresholds{};  ///< unused ones have no name
+  std::array<Threshold, 4> thresholds{};  ///< unused entries have an empty `what`
   Scope scope = Scope::sound;
   Concern concern = Concern::program;
   /// The rule that this one replaces on points where both find something; "" = none.
@@ -75,12 +74,12 @@ struct Rule {
 /// batch. Never empty.
 [[nodiscard]] std::string advice_along(const PointReport& point, mesh::Axis axis);
 
-/// Returns a fact of a rank as a number; absent if it is not known.
+/// Returns the number that the facts of a rank hold under `key`; absent if there is none.
 [[nodiscard]] std::optional<double> number_of(const results::RankFacts& facts,
                                               const std::string& key);
 
-/// Returns "rank 3 (node17)" for a rank of the point: its number in MPI_COMM_WORLD, and its host if
-/// that is known.
+/// Returns "rank 3 (node17)" for a rank of the point: its number in MPI_COMM_WORLD, and its host,
+/// if known.
 [[nodiscard]] std::string short_place(const results::RunData& run, const results::PointData& point,
                                       int rank);
 

@@ -33,7 +33,7 @@ bool leaves_nodes(const PointReport& point, mesh::Axis axis) {
          (at->second == mesh::Reach::inter_node || at->second == mesh::Reach::mixed);
 }
 
-/// Returns advice for an axis that communicates in every layer, and so needs the fastest links.
+/// Returns the advice to make the groups of an axis smaller, so that they can use faster links.
 std::string smaller_groups(const PointReport& point, mesh::Axis axis) {
   const std::string_view name = mesh::name(axis);
   return leaves_nodes(point, axis)
@@ -47,8 +47,8 @@ bool has_experts(const PointData& point) {
   return results::count_in(point.options, "experts").value_or(0) > 0;
 }
 
-/// Returns advice for the axes of a grid of tiles, which exchange halos. The larger the tiles, the
-/// smaller the share of the halos.
+/// Returns advice for an axis of a grid of image tiles. Neighbouring tiles exchange halos; the
+/// larger the tiles, the smaller the share of the image that halos are.
 Clauses for_halos(const PointData& point) {
   Clauses clauses;
   if (option_of(point, "overlap") == "off") clauses.emplace_back("--set overlap=on");
@@ -63,8 +63,8 @@ Clauses for_tp(const PointReport& report) {
   const bool has_pairs = !option_of(point, "sequence_parallel").empty();
   const bool splits =
       is_on(point, "ring") || results::count_in(point.options, "chunks").value_or(1) > 1;
-  // Workloads do not split tensors with fp8, since its cast needs the maximum of the whole tensor,
-  // nor with experts, which take whole tensors.
+  // Workloads do not split tensors into chunks if the type is fp8 (its cast needs the maximum of
+  // the whole tensor) or if the model has experts (they take whole tensors).
   const bool may_split = point.dtype != "fp8" && !has_experts(point);
   if (option_of(point, "tp_output") == "gather") {
     clauses.emplace_back("--set tp_output=reduce, which can travel in parts");
@@ -84,8 +84,8 @@ Clauses for_tp(const PointReport& report) {
   return clauses;
 }
 
-/// Returns advice for cp, which sends keys and values around a ring. The computation of attention
-/// scores can hide this, since it grows with the square of a rank's part of the sequence.
+/// Returns advice for cp, which sends keys and values around a ring. Long sequences help: the
+/// compute that can hide this grows with the square of a rank's part of the sequence.
 Clauses for_cp(const PointReport& report) {
   return {smaller_groups(report, mesh::Axis::cp),
           "longer parts of the sequence hide the ring: a model with a longer sequence"};
@@ -129,8 +129,8 @@ Clauses for_dp(const PointReport& report) {
   return clauses;
 }
 
-/// Returns advice for ep if the model has no experts. The ranks along ep are then replicas as those
-/// along dp are, and `zero` shards the states among them.
+/// Returns advice for ep if the model has no experts. The ranks along ep then hold replicas of the
+/// model, as those along dp do, and the option `zero` shards the training state among them.
 Clauses for_shards(const PointReport& report) {
   Clauses clauses = for_dp(report);
   if (leaves_nodes(report, mesh::Axis::ep)) {
@@ -173,8 +173,8 @@ Clauses clauses_of(const PointReport& point, mesh::Axis axis) {
 
 constexpr int parts_of_bucket = 4;  ///< number of smaller buckets that the advice suggests
 
-/// Returns the parts of the traced step, in seconds, that communicate along an axis. Collectives
-/// along several axes are included if this axis is one of them.
+/// Returns the time of the traced step, in seconds by category, that communication along an axis
+/// takes. A collective along several axes counts if this axis is one of them.
 breakdown::Breakdown communication_along(const breakdown::BreakdownResult& breakdown,
                                          mesh::Axis axis) {
   breakdown::Breakdown sum;
@@ -211,8 +211,8 @@ struct Buckets {
   OpKind op = OpKind::all_reduce;
 };
 
-/// Returns the gradient reductions of the rank that reduces the most bytes. Ranks differ in this,
-/// since the stages of a pipeline do.
+/// Returns the gradient reductions of the rank that reduces the most bytes. Ranks of different
+/// pipeline stages may reduce different gradients.
 Buckets buckets_of(const PointData& point) {
   Buckets most;
   for (const program::Outline& outline : point.outline.outlines) {
@@ -231,9 +231,9 @@ Buckets buckets_of(const PointData& point) {
   return most;
 }
 
-/// Returns the calibration curve of the communication library's own implementation of this op,
-/// among as many ranks as the extent of dp, preferably over as many nodes as the point has. Only
-/// curves with a latency and a bandwidth are considered. Null if there is none. Not owned.
+/// Returns the calibration curve of the communication library's own implementation of `op` among as
+/// many ranks as dp has, preferably over as many nodes as the point uses. Only curves with a
+/// latency and a bandwidth are considered. Null if there is none. Not owned.
 const results::CalibrationCurve* curve_for(const PointSubject& subject, OpKind op) {
   const results::CalibrationCurve* best = nullptr;
   for (const results::CalibrationCurve& at : subject.calibration.curves) {
@@ -256,7 +256,7 @@ std::string size_option(double bytes) {
 }
 
 /// True if, on some rank, collectives along these axes run on a stream without compute ops. Axes of
-/// extent 1 do not matter.
+/// extent 1 are ignored.
 bool has_own_stream(const PointData& point, mesh::AxisSet axes) {
   for (const program::Outline& outline : point.outline.outlines) {
     std::set<program::StreamId> computing, reducing;
@@ -374,7 +374,7 @@ Said single_bucket(const PointSubject& subject, const Rule& rule) {
   }
   const double exposed = exposed_along_dp(point.breakdown);
   const auto* const curve = curve_for(subject, buckets.op);
-  // Each part should be large enough that its latency does not exceed its transfer time.
+  // Each smaller bucket must be so large that its latency does not exceed its transfer time.
   const double least = curve != nullptr
                            ? parts_of_bucket * curve->latency->value * curve->bandwidth->value
                            : rule.limit("bucket");

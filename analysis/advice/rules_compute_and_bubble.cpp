@@ -28,7 +28,7 @@ struct GemmSums {
   std::size_t count = 0;
 };
 
-/// Adds a rank's GEMMs, with times measured in steps without communication.
+/// Adds a rank's GEMMs to `sums`, with times from steps without communication (solo times).
 void add_alone(const PointData& point, const results::SoloTimes& solo, GemmSums& sums) {
   if (solo.rank < 0 || solo.rank >= point.ranks) return;
   const auto& ops = point.outline.of(solo.rank).ops;
@@ -89,8 +89,8 @@ std::optional<GemmSpeed> gemm_speed(const PointReport& report) {
                    .alone = alone};
 }
 
-/// Returns the rate that the calibration measured for the GEMM whose FLOP are nearest to `flop`. It
-/// considers only GEMMs with the ceiling's element type and cache state; absent if there are none.
+/// Returns the rate that the calibration measured for the GEMM whose FLOP count is nearest to
+/// `flop`, among GEMMs with the ceiling's element type and cache state; absent if there are none.
 std::optional<double> rate_at(const results::CalibrationData& calibration,
                               const results::GemmCeiling& ceiling, double flop) {
   std::optional<double> rate;
@@ -113,8 +113,7 @@ std::string larger_gemms(const PointData& point) {
   return point.mesh.tp > 1 ? first + ", or less tp: --mesh" : first + ", or a larger model";
 }
 
-/// Returns the ratio of peak FLOP/s to memory bandwidth in the GPU's datasheet; absent if one of
-/// them is not known.
+/// Returns peak FLOP/s divided by memory bandwidth in the GPU's datasheet; absent if not known.
 std::optional<double> flop_per_byte(const PointSubject& subject) {
   const results::RankFacts* const facts = facts_of(subject.run.rank_facts, *subject.point.data, 0);
   const microbench::Datasheet* const sheet =
@@ -126,7 +125,7 @@ std::optional<double> flop_per_byte(const PointSubject& subject) {
 
 double bytes_of_element(const std::string& dtype) { return dtype == "fp8" ? 1 : 2; }
 
-/// Returns the best rate that was measured for the point's element type; null without one above 0.
+/// Returns the best GEMM rate measured for the point's element type; null if none is above 0.
 const results::GemmCeiling* ceiling_of(const PointSubject& subject) {
   const auto* const ceiling =
       calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
@@ -134,7 +133,7 @@ const results::GemmCeiling* ceiling_of(const PointSubject& subject) {
 }
 
 /// Returns the share of the step that would be saved if GEMMs, which take `share` of it, ran at
-/// `rate` instead of their own.
+/// `rate` instead of their measured rate.
 double saved_at(double rate, const GemmSpeed& speed, double share) {
   return std::clamp(share * (1 - speed.rate / rate), 0.0, 1.0);
 }
@@ -161,9 +160,9 @@ Worst worst_of(const devices::UsableSeries& usable, double begin) {
   return worst;
 }
 
-/// Returns the smallest number of microbatches whose bubble is at most `share` of the step. With
-/// `microbatches` of them, the bubble is `bubble` of the step. The idle time does not depend on
-/// their number m, so idle / work is proportional to 1 / m.
+/// Returns the smallest number of microbatches with which the bubble is at most `share` of the
+/// step. With `microbatches` of them, it is `bubble` of the step. The idle time does not depend on
+/// the number m of microbatches, so idle / work is proportional to 1 / m.
 double microbatches_for(double bubble, double microbatches, double share) {
   constexpr double rounding = 1e-9;
   const double idle = bubble / (1 - bubble) * microbatches;

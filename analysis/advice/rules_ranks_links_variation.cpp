@@ -54,9 +54,9 @@ std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks)
   return "ranks " + base::listed(shown, most);
 }
 
-/// Returns the share of the step that would be saved if a slow part took its normal time. At
-/// present the part takes `factor` times its normal time, and this is the share `share` of the
-/// step. Absent if the share is not known, or if the factor is not above 1.
+/// Returns the share of the step that would be saved if a slow activity took its normal time. At
+/// present the activity takes `factor` times its normal time, which is `share` of the step. Absent
+/// if the share is not known, or if the factor is not above 1.
 std::optional<double> avoidable(std::optional<double> share, double factor) {
   if (!share || !(factor > 1)) return std::nullopt;
   return std::clamp(*share * (1 - 1 / factor), 0.0, 1.0);
@@ -80,8 +80,8 @@ bool is_slow(const PointReport& point, int rank) {
 }
 
 /// Returns a finding with those results of the named preflight checks that are warnings or worse,
-/// in the order of the names; absent if there are none. The run went on, so the user allowed any
-/// result that is worse than a warning.
+/// in the order of the names; absent if there are none. A result worse than a warning stops the run
+/// unless the user allows it.
 Said from_checks(const results::RunData& run, std::span<const std::string_view> names) {
   if (!run.preflight) return std::nullopt;
   std::vector<const CheckResult*> found;
@@ -107,14 +107,14 @@ Said from_checks(const results::RunData& run, std::span<const std::string_view> 
   return said;
 }
 
-/// True if the model of a rank's GPU has NVLink.
+/// True if a rank's GPU is of a type that has NVLink, by its datasheet.
 bool is_made_for_nvlink(const results::RankFacts& facts) {
   const microbench::Datasheet* const sheet = microbench::datasheet_of(facts);
   return sheet != nullptr && sheet->link;
 }
 
-/// Returns the hosts of nodes on which several ranks have GPUs that should have NVLink by their
-/// model, but have no active link.
+/// Returns the hosts of nodes where two or more GPUs are of a type with NVLink but have none
+/// active.
 std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   std::map<int, std::vector<const results::RankFacts*>> of_node;
   for (const results::RankFacts& facts : run.rank_facts) of_node[facts.node].push_back(&facts);
@@ -128,8 +128,8 @@ std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   return hosts;
 }
 
-/// Returns the medians over the pairs of ranks that links of the class `name` join; null if there
-/// are no such pairs.
+/// Returns the results for the pairs of ranks joined by links of the class `name`, such as "same
+/// node, PCIe"; null if there are no such pairs.
 const microbench::ClassReport* class_of(const RunReport& run, std::string_view name) {
   const microbench::ClassReport* found = nullptr;
   for (const PointReport& point : run.benches) {
@@ -141,7 +141,7 @@ const microbench::ClassReport* class_of(const RunReport& run, std::string_view n
   return found;
 }
 
-/// True if any GPU of the run has NVLink, by its recorded number of links or by its model.
+/// True if any GPU of the run has NVLink, by its recorded number of links or by its datasheet.
 bool expects_nvlink(const results::RunData& run) {
   return std::ranges::any_of(run.rank_facts, [](const results::RankFacts& facts) {
     return number_of(facts, "gpu_nvlinks").value_or(0) > 0 || is_made_for_nvlink(facts);
@@ -237,7 +237,7 @@ Said above_ceiling(const PointSubject& subject, const Rule& rule) {
 Said wide_interval(const PointSubject& subject, const Rule& rule) {
   const auto& time = subject.point.step_time;
   const auto half = time ? statistics::relative_half_width(*time) : std::nullopt;
-  // The rule launch-spread judges several launches by the spread between them instead.
+  // If there are several launches, the rule launch-spread judges their spread instead.
   if (!half || subject.launch_spread || !(*half > rule.limit("half width"))) {
     return std::nullopt;
   }

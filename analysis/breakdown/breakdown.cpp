@@ -26,8 +26,7 @@ using units::Nanoseconds;
 
 /// Notes on the replays of a point's steps on a network that takes no time (replay.hpp).
 struct ReplayNotes {
-  /// Ranks without a trace. They are replayed with the mean op times of the traced ranks that play
-  /// the same program.
+  /// Ranks without a trace, replayed with the mean op times of traced ranks with the same program.
   std::set<int> assumed;
   std::string failure;  ///< why a replay failed; "" if none did
 };
@@ -56,7 +55,7 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   if (!replay.failure.empty()) {
     say(fmt::format("bubble and waiting are not separated: {}", replay.failure));
   }
-  constexpr double visible = 0.01;  // least share of a step that tables of whole percents show
+  constexpr double visible = 0.01;  // smallest share that tables of whole percents show
   if (steps.clock_error > visible * step) {
     say(fmt::format("clocks agree to {} only: shorter waits count as transfer",
                     units::format(units::Seconds{steps.clock_error})));
@@ -115,9 +114,9 @@ std::vector<Nanoseconds> idle_times(const results::PointData& point,
 }
 
 /// Adds the waiting of a rank's ops for which the cause of waiting is known. instance[op] is the
-/// number of the collective, or of the pair of exchanges, that the op belongs to; it is the index
-/// into `noise_shares`. `bubble_share` is the share of the waiting in exchanges between pipeline
-/// stages that is bubble; it is left out here.
+/// number of the collective, or of the pair of exchanges, that the op belongs to, an index into
+/// `noise_shares`. The share `bubble_share` of waiting in exchanges between stages is bubble and is
+/// not added.
 void add_waiting(const program::Outline& outline, const std::vector<OpShare>& shares,
                  const std::vector<std::uint32_t>& instance,
                  const std::vector<double>& noise_shares, double bubble_share, Waiting& waiting) {
@@ -270,8 +269,7 @@ class Merge {
     return WaitSplit{.imbalance = wait - noise, .noise = noise};
   }
 
-  /// Returns the mean time in which ranks would be idle if all ranks were equally fast, but at most
-  /// the measured bubble.
+  /// Returns the mean idle time of ranks if all were equally fast, but at most the measured bubble.
   [[nodiscard]] std::optional<double> schedule_bubble() const {
     try {
       const Replay replay = replay_of_schedule(point_, programs_, steps_.steps);

@@ -20,7 +20,10 @@ namespace isoscale::analysis::breakdown {
 struct TracedSteps;
 
 /// The time of a step by category, in seconds: of one rank, or the mean over ranks; usually the
-/// mean over traced steps. The categories sum to `step`.
+/// mean over traced steps. The categories sum to `step`. `transfer` is communication that nothing
+/// hides, from the arrival of its last partner on, and `wait` is the time before. `bubble` is the
+/// waiting between pipeline stages that remains on a network that takes no time. In a `gap` nothing
+/// runs before the next op; `other` is not explained.
 struct Breakdown {
   double compute = 0, copies = 0, transfer = 0, wait = 0, bubble = 0, gap = 0, other = 0;
   double step = 0;
@@ -51,8 +54,8 @@ struct WaitSplit {
 
 /// The time that other ranks waited for each rank in the collectives in which it arrived last.
 struct CausedWait {
-  std::vector<double> of_rank;  ///< seconds per step, summed over the ranks that waited; by rank
-  /// By rank: the number of traced steps in which it caused more waiting than any other rank.
+  std::vector<double> of_rank;  ///< [rank]: seconds per step, summed over the ranks that waited
+  /// [rank]: the number of traced steps in which it caused more waiting than any other rank.
   std::vector<int> steps_as_last;
 };
 
@@ -60,18 +63,18 @@ struct BreakdownResult {
   std::optional<Breakdown> mean;   ///< absent if no trace could be analysed
   std::vector<int> ranks;          ///< traced ranks of the point, ascending
   std::vector<Breakdown> of_rank;  ///< one per entry of `ranks`, mean over traced steps
-  double unaccounted = 0;          ///< share of the traced steps' time; breakdown() explains it
+  double unaccounted = 0;          ///< share of the traced steps' time; breakdown() defines it
   std::string missing;             ///< sentences on values that are not known, and why; "" if none
 
   /// These maps split `mean` by phase, layer and axes. `other` is 0 in them, since it belongs to no
   /// op, and `step` is the sum of the other categories.
   std::map<program::Phase, Breakdown> by_phase;
-  std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none
+  std::map<int, Breakdown> by_layer;           ///< by layer of the model; -1 = no layer
   std::map<mesh::AxisSet, Breakdown> by_axes;  ///< only communication
   std::optional<LargestUnexplained> largest;   ///< absent if all time is explained
-  /// Absent if some wait is not known, if there are fewer than two traced steps, or if there are
-  /// both fewer than twenty instances (collectives, or pairs of exchanges) in which ranks waited
-  /// and fewer than six steps with known sums of op times (PointData::op_sums).
+  /// Absent if some wait is not known or fewer than two steps were traced. Also absent if there is
+  /// too little data: fewer than twenty instances (collectives, or pairs of exchanges) in which
+  /// ranks waited, and fewer than six steps with known sums of op times (PointData::op_sums).
   std::optional<WaitSplit> waits;
   CausedWait caused;  ///< only collectives (see WaitCauses::caused)
   /// Seconds of a step on a network that takes no time; absent if it could not be simulated.

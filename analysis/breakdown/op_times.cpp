@@ -22,8 +22,8 @@ namespace {
 using program::OpKind;
 using results::CalibrationCurve;
 
-/// Calls visit(op, span) for each op of each usable trace, without warm-up and the first step of
-/// each block of traced steps. Returns the number of these traces.
+/// Calls visit(op, span) for each op of the usable traces, and returns the number of these traces.
+/// Warm-up and the first step of each block of traced steps are left out.
 template <class Visit>
 std::size_t for_each_op(const results::PointData& point, Visit&& visit) {
   std::size_t count = 0;

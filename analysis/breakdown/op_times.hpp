@@ -13,9 +13,9 @@
 #include "results/records/calibration_data.hpp"
 #include "results/records/run_data.hpp"
 
-/// Evaluates the times of ops in traced steps: of all by kind, of GEMMs by shape, of collectives
-/// compared with the same calls while nothing else runs, and of messages between stages. Reports on
-/// the pipeline, with the ideal bubble of its schedule, are made here, too.
+/// Evaluates the times of ops in traced steps: of all ops by kind, of GEMMs by shape, of
+/// collectives compared with the same calls while nothing else runs, and of messages between
+/// pipeline stages. Also computes the ideal bubble of a pipeline's schedule.
 namespace isoscale::analysis::breakdown {
 
 /// Returns for each kind of op ("gemm", "cast", "all_reduce", ...) the seconds that its ops take
@@ -34,12 +34,11 @@ struct GemmTime {
 /// and for files older than schema 1.6, which have no shapes.
 [[nodiscard]] std::vector<GemmTime> gemm_times(const results::PointData& point);
 
-/// The transfer time of one kind of collective within steps, and of the same calls while nothing
-/// else runs.
+/// The transfer time of one kind of collective, in a step and for the same calls run alone.
 struct LinkShare {
   std::string op, axes;  ///< "all_reduce", "dp"
   std::string link_class;
-  double alone = 0;     ///< seconds predicted by the calibration for its calls in one step
+  double alone = 0;     ///< seconds that the calibration predicts for the calls of one step
   double measured = 0;  ///< seconds of transfer in one step, without the waiting for members
   double share = 0;     ///< alone / measured: 1 = as fast as alone
 };
@@ -57,7 +56,7 @@ struct LinkShare {
                                                  const results::CalibrationData& calibration);
 
 /// The times that messages between stages took once both sides had arrived, in seconds. One message
-/// is the activation of one microbatch or its gradient.
+/// is the activation, or the gradient, of one microbatch.
 struct HandOverTimes {
   double median = 0, p90 = 0;
   std::size_t messages = 0;
@@ -77,7 +76,7 @@ struct PipelineReport {
 /// Returns the report on a point's pipeline; absent for points without pipeline stages.
 [[nodiscard]] std::optional<PipelineReport> pipeline_report(const results::PointData& point,
                                                             const TracedSteps& traced);
-/// Returns PipelineReport::formula_bubble alone; absent for points without pipeline stages, too.
+/// Returns PipelineReport::formula_bubble alone; also absent for points without pipeline stages.
 [[nodiscard]] std::optional<double> formula_bubble(const results::PointData& point);
 
 }  // namespace isoscale::analysis::breakdown

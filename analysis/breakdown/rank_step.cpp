@@ -13,9 +13,9 @@ using program::OpKind;
 using timeline::Interval;
 using units::Nanoseconds;
 
-/// The parts of a step to which a moment may belong; of several, the first gets it. `impossible`
-/// (spans that contradict others) comes first, so that contradictions are always seen. `late` is
-/// the waiting in exchanges between pipeline stages, `wait` all other waiting.
+/// The categories that a moment of a step may belong to. If several apply, the first one counts.
+/// `impossible` (spans that contradict others) comes first, so that contradictions are always seen.
+/// `late` is the waiting in exchanges between pipeline stages, `wait` all other waiting.
 enum class Claim : std::uint8_t { impossible, compute, copies, transfer, wait, late };
 
 struct Segment {
@@ -34,8 +34,8 @@ Claim claim_of(OpKind kind) {
   return program::computes(kind) ? Claim::compute : Claim::copies;
 }
 
-/// The lanes of a step: one for each stream that has ops, and one for the intervals in which the
-/// recorded times contradict each other, as by an op that begins before one it waits for ends.
+/// The lanes of a step: one for each stream that has ops, and one for intervals with contradictory
+/// times, such as where an op begins before an op that it waits for has ended.
 class Lanes {
  public:
   Lanes(const program::Outline& outline, const timeline::StepTrace& trace,
@@ -75,7 +75,7 @@ class Lanes {
     if (begin > span.end || (begin == span.end && begin > span.start)) return;
     Lane& lane = lanes_[stream];
     const Claim claim = claim_of(op.kind);
-    // An op of length 0 stays, since the idle time before it is a gap.
+    // An op of length 0 is kept, so that the idle time before it counts as a gap.
     const bool is_empty = begin == span.end;
     if (claim == Claim::transfer) {
       const Nanoseconds arrival = std::clamp(span.start + wait, begin, span.end);
@@ -120,7 +120,7 @@ class Sweep {
   }
 
  private:
-  /// The segment that gets the time from now until the next begin or end of a segment.
+  /// The segment to which the time until the next begin or end of any segment is attributed.
   struct Moment {
     const Segment* owner = nullptr;     ///< null if nothing runs
     const Segment* upcoming = nullptr;  ///< the segment that begins next
@@ -137,7 +137,7 @@ class Sweep {
       const Segment& segment = lanes_[lane][at];
       if (segment.begin > now) {
         soonest = std::min(soonest, segment.begin);
-        // A span that cannot have run does not show which op begins next.
+        // Times that contradict each other do not show which op begins next.
         if (segment.claim == Claim::impossible) continue;
         if (moment.upcoming == nullptr || segment.begin < moment.upcoming->begin) {
           moment.upcoming = &segment;
@@ -163,7 +163,7 @@ class Sweep {
     result_.unaccounted += outside(time);
   }
 
-  /// Adds up the communication, and under compute the copies, that `owner` hides during `time`.
+  /// Adds the communication, and for compute also the copies, that `owner` hides during `time`.
   void note_hidden(Claim owner, const Interval& time) {
     const Nanoseconds length = time.end - time.begin;
     bool any = false, any_transfer = false, any_copy = false;
@@ -219,7 +219,7 @@ class Sweep {
   RankStep result_;
 };
 
-/// Returns the times of a communication op by category, as PlaceSums adds them up.
+/// Returns the times of a communication op by category, for the sums of PlaceSums.
 Breakdown communication_parts(const program::OutlineOp& op, const OpShare& share,
                               double bubble_share) {
   Breakdown result;

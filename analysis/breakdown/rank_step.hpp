@@ -50,12 +50,12 @@ struct RankStep {
 /// the op on the lowest stream. Two times are in no category: time in which a span cannot have run
 /// (before the previous op of its stream, or an op that it waits for, had ended), and time after
 /// the last op. `waits[op]` is how long an op waited for its last partner. `trace` is usable (see
-/// usable_step); `is_folded`: all streams ran as one. `shares` gets one entry per op.
+/// usable_step); `is_folded` is true if all streams ran as one. `shares` gets one entry per op.
 [[nodiscard]] RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
                              std::span<const units::Nanoseconds> waits, bool is_folded,
                              std::vector<OpShare>& shares);
 
-/// Numbers the layers of the model that have ops. The number (slot) is their index in PlaceSums.
+/// Numbers the model's layers that have ops. A layer's number (slot) is its index in PlaceSums.
 class Layers {
  public:
   explicit Layers(const program::OutlineSet& set);
@@ -74,7 +74,7 @@ class PlaceSums {
  public:
   explicit PlaceSums(const Layers& layers);
 
-  /// Adds one rank's step. `bubble_share` is the share of `late` that is bubble.
+  /// Adds one rank's step. `bubble_share` is the share of RankStep::late that is bubble.
   void add(const program::Outline& outline, std::span<const std::uint32_t> layer_slots,
            std::span<const OpShare> shares, double bubble_share);
   void add(const PlaceSums& more);

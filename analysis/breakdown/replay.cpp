@@ -43,7 +43,7 @@ Table measured_times(const Outline& outline, const timeline::StepTrace& trace) {
 }
 
 /// Returns the mean time of each op over traces of the program `outline`; empty without traces.
-/// Communication ops have the time 0, as on the network of the replay.
+/// Communication ops have the time 0, since the replayed network takes no time.
 Table mean_times(const Outline& outline, const Traces& traces) {
   Table sum;
   for (const timeline::StepTrace* const trace : traces) {
@@ -55,7 +55,7 @@ Table mean_times(const Outline& outline, const Traces& traces) {
   return sum;
 }
 
-/// Returns the mean op times over the traced ranks that play the program with the number `outline`.
+/// Returns the mean op times over the traced ranks that run the program with the number `outline`.
 Table mean_over_ranks(const program::OutlineSet& set, std::uint32_t outline,
                       const TraceOfRank& traces) {
   Traces alike;
@@ -92,8 +92,8 @@ simulate::Costs costs_of(const program::OutlineSet& set, const TraceOfRank& trac
   return costs;
 }
 
-/// Records, from play number `first` on, when the plays of each rank began and ended, how long it
-/// computed and copied, and how long its exchanges between stages took, which is waiting only.
+/// Records for each rank, from play number `first` on, when its plays began and ended, how long it
+/// computed and copied, and how long it waited in exchanges between stages.
 class Policy {
  public:
   Policy(const simulate::CoarseSet& set, int first)
@@ -131,7 +131,7 @@ class Policy {
   const simulate::CoarseSet& set_;
   int first_;
   std::vector<Rank> ranks_;
-  std::vector<std::vector<timeline::Interval>> busy_;  ///< [rank], in the present play
+  std::vector<std::vector<timeline::Interval>> busy_;  ///< [rank]: intervals of the current play
 };
 
 /// Returns the times over the counted plays. If the last settling play was equally long on all
@@ -159,7 +159,7 @@ std::vector<Policy::Rank> counted_times(const simulate::CoarseSet& set) {
   return play(counted_plays, 0, begin);
 }
 
-/// Replays one of each set of alike ranks.
+/// Replays one rank of each set of alike ranks (like_ranks), and returns the times of all ranks.
 Replay play(const results::PointData& point, const simulate::Coarsener& programs,
             simulate::Costs costs) {
   const program::OutlineSet& whole = point.outline;
@@ -174,7 +174,8 @@ Replay play(const results::PointData& point, const simulate::Coarsener& programs
   try {
     ranks = counted_times(programs.set(like.mesh, std::move(outline_of_rank), costs));
   } catch (const base::Error&) {
-    // This fails, too, and its message has the numbers of ops and ranks of the whole programs.
+    // The programs were merged, so this error has wrong numbers of ops and ranks. Simulating the
+    // original programs fails, too, with the right numbers in its message.
     costs.table_of_rank = table_of_rank;
     (void)simulate::simulate(point.folded ? simulate::folded(whole) : whole, costs);
     throw;

@@ -13,16 +13,19 @@
 #include "units/quantity.hpp"
 
 /// Replays steps with measured compute and copy times on a network that takes no time. For speed,
-/// consecutive ops are merged into one, and only one of several ranks that behave alike is played.
+/// consecutive ops are merged into one, and only one of several ranks that behave alike is
+/// replayed.
 namespace isoscale::analysis::breakdown {
 
-/// Returns the coarse programs of a point, of one stream if its ranks played all ops on one thread.
+/// Returns the programs of a point, with consecutive ops merged. They have a single stream if the
+/// point's ranks ran all ops on one thread.
 [[nodiscard]] simulate::Coarsener coarse_programs(const results::PointData& point);
 
-/// Keeps one of each set of alike coordinates of an axis. Two coordinates are alike if no message
-/// goes along the axis, and if ranks that differ only in this coordinate have the same program and
-/// table of costs. On a network that takes no time, all such ranks run their ops at the same times,
-/// so a collective ends at the same time whether one or all of them take part.
+/// Reduces the mesh to one of each set of alike coordinates along every axis. Two coordinates are
+/// alike if no message goes along the axis, and if ranks that differ only in this coordinate have
+/// the same program and table of costs. On a network that takes no time, all such ranks run their
+/// ops at the same times, so a collective ends at the same time whether one or all of them take
+/// part.
 [[nodiscard]] simulate::ReducedMesh like_ranks(const program::OutlineSet& set,
                                                const simulate::Costs& costs);
 
@@ -31,7 +34,7 @@ struct Replay {
   /// By rank, the time in which exchanges between stages wait and no other op of the rank runs.
   std::vector<units::Nanoseconds> idle;
   units::Nanoseconds step;  ///< time from one step to the next, of the slowest rank
-  std::set<int> assumed;    ///< ranks without a trace, played with mean op times of other ranks
+  std::set<int> assumed;    ///< ranks without a trace, replayed with mean op times of others
 };
 
 /// Replays one step. `traces` has at least one trace, and all are usable (they have one span per op

@@ -18,8 +18,7 @@ namespace {
 using program::OutlineSet;
 using units::Nanoseconds;
 
-/// True if the time is far enough from the limits of its type for sums and differences of two times
-/// not to overflow.
+/// True if the time is so small that sums and differences of two such times cannot overflow.
 bool time_is_sound(units::Nanoseconds time) {
   constexpr std::int64_t limit = std::int64_t{1} << 61U;
   return -limit <= time.value() && time.value() <= limit;
@@ -32,7 +31,7 @@ struct Arrivals {
   /// Indexed by [rank][op]: the latest start among an op and the matching ops of its traced
   /// partners. Empty for ranks without a trace.
   std::vector<std::vector<Nanoseconds>> last;
-  std::vector<std::vector<std::uint32_t>> instance;  ///< as in TracedStep: numbers of instances
+  std::vector<std::vector<std::uint32_t>> instance;  ///< [rank][op], see TracedStep
   std::uint32_t instances = 0;
   bool sees_messages = true;  ///< false if a partner of some exchange has no trace
   std::set<int> unseen;       ///< ranks without a trace with which traced ranks communicate
@@ -41,7 +40,7 @@ struct Arrivals {
 
 /// Matches the n-th collective on each communicator among its members, and the n-th send with the
 /// n-th receive of each mailbox (see MatchTable), in time linear in the number of spans. All traces
-/// are usable.
+/// must be usable.
 class Matcher {
  public:
   Matcher(const OutlineSet& set, const TraceOfRank& traces)
@@ -86,7 +85,8 @@ class Matcher {
   }
 
  private:
-  /// The instances of one communicator's collectives. `rank` has arrived at the first `arrived`.
+  /// The instances of one communicator's collectives. `rank` (-1 = none yet) is the member whose
+  /// spans are being added; so far it has arrived at the first `arrived` instances.
   struct Group {
     std::vector<std::uint32_t> instances;
     int rank = -1;
@@ -148,8 +148,8 @@ class Matcher {
     }
   }
 
-  /// Lets each of two matching exchanges wait for the other. They get the same instance number if
-  /// each has only the other as partner.
+  /// Notes that each of two matching exchanges waits for the other. They get the same instance
+  /// number if each has no other partner.
   void pair_up(const End& send, const End& receive) {
     const auto hear = [this](const End& end, const End& other) {
       Nanoseconds& last = arrivals_.last[at(end.rank)][end.op];

@@ -21,12 +21,10 @@
 /// each op waited for its last partner. An outline is a program without data, as files store it.
 namespace isoscale::analysis::breakdown {
 
-/// Returns why the point's outlines (the ops of each rank's program) cannot be used; empty when
-/// they can.
+/// Returns why the outlines (the ops of each rank's program) cannot be used; empty if they can.
 [[nodiscard]] std::string outline_problem(const results::PointData& point);
 
-/// Returns why the traces cannot be analysed: no step was traced, or the outline_problem(). Empty
-/// otherwise.
+/// Returns why the traces cannot be analysed: no step was traced, or outline_problem(). Else empty.
 [[nodiscard]] std::string missing_traces(const results::PointData& point);
 
 /// True if the times of `rank` can be compared with those of other ranks.
@@ -76,14 +74,14 @@ struct TracedStep {
   std::vector<std::vector<units::Nanoseconds>> waits{};
   /// Indexed by [rank][op]: the number of the instance (a collective, or a pair of exchanges) that
   /// a communication op is part of; no_instance for other ops, and for exchanges with several
-  /// partners or with one that cannot be compared. Empty as `waits` is.
+  /// partners or with one whose times are not known. Empty where `waits` is empty.
   std::vector<std::vector<std::uint32_t>> instance{};
   std::uint32_t instances = 0;
 };
 
 /// Returns the step of a timeline with its usable traces, but without waits. A trace is usable if
-/// it has one span per op of its rank's program, in order, with possible times; the ranks of others
-/// are added to `broken`. The point has no outline_problem().
+/// it has one span per op of its rank's program, in order, with possible times; the ranks of
+/// unusable traces are added to `broken`. The point has no outline_problem().
 [[nodiscard]] TracedStep usable_step(const results::PointData& point,
                                      const timeline::Timeline& timeline, std::set<int>& broken);
 
@@ -113,7 +111,7 @@ struct TracedSteps {
 [[nodiscard]] TracedSteps traced_steps(const results::PointData& point);
 
 /// Returns the length of a communication op's span without the wait for its last partner; 0 if the
-/// partner arrived after its end, as is possible for a message that was sent eagerly.
+/// partner arrived after the span's end, which is possible for a message sent eagerly.
 [[nodiscard]] inline units::Nanoseconds transfer_time(const timeline::Span& span,
                                                       units::Nanoseconds wait) {
   return std::max(span.end - span.start - wait, units::Nanoseconds{0});

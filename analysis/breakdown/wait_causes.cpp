@@ -13,17 +13,18 @@ namespace {
 
 using units::Nanoseconds;
 
-/// The waits of the members of an instance: a collective, or a pair of exchanges.
+/// The waits in an instance (a collective, or a pair of exchanges), summed over its members, and
+/// the member with the least time by `least_of` (see instances_of).
 struct Instance {
   Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
-  std::size_t rank = 0;  ///< the first rank of which `least_of` returned the least time
+  std::size_t rank = 0;  ///< the first rank for which `least_of` returns the least time
   Nanoseconds wait;      ///< of this rank
   Nanoseconds sum;
   int members = 0;
 };
 
-/// Returns the instances of a step by number. `least_of`(rank, op) is a time of a member by which
-/// members are compared; members for which it is absent are left out.
+/// Returns the instances of a step by number. `least_of`(rank, op) returns a time; the member with
+/// the least one becomes Instance::rank, and members without one are left out.
 template <class LeastOf>
 std::vector<Instance> instances_of(const TracedStep& step, const LeastOf& least_of) {
   std::vector<Instance> instances(step.instances);
@@ -61,8 +62,7 @@ std::vector<double> caused_in(const TracedStep& step, const program::OutlineSet&
   return caused;
 }
 
-/// Returns the compute and copy time of each rank, indexed by [step][rank]; empty if one of them is
-/// not known.
+/// Returns [step][rank]: the compute and copy time in seconds; empty if one of them is not known.
 std::vector<std::vector<double>> busy_times(std::span<const results::OpSums> sums) {
   std::vector<std::vector<double>> busy;
   for (const results::OpSums& step : sums) {

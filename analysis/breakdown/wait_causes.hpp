@@ -31,8 +31,7 @@ class WaitCauses {
   /// one may exceed 1. NaN if no member waited.
   [[nodiscard]] std::vector<double> noise_shares(std::size_t at) const;
 
-  /// Returns the number of instances (collectives, or pairs of exchanges) over all steps in which
-  /// some member waited.
+  /// Returns the number of instances (see noise_shares), over all steps, in which a member waited.
   [[nodiscard]] std::size_t instances() const;
 
   /// Returns the waiting in collectives that each rank caused by arriving last. Exchanges are left
@@ -44,9 +43,9 @@ class WaitCauses {
   std::vector<std::vector<units::Nanoseconds>> total_;  ///< [rank][op], sums over steps
 };
 
-/// Estimates the share of waiting that is noise without spans, from each rank's compute and copy
-/// times in traced steps, as if each step had a single collective, at its end. Absent for fewer
-/// than six steps, if a time is not known, and if no rank would wait.
+/// Estimates the share of waiting that is noise without the spans of ops, from each rank's compute
+/// and copy times in traced steps. It assumes a single collective, at the end of each step. Absent
+/// for fewer than six steps, if a time is not known, or if no rank would wait.
 [[nodiscard]] std::optional<double> noise_share(std::span<const results::OpSums> sums);
 
 }  // namespace isoscale::analysis::breakdown

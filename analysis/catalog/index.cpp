@@ -71,7 +71,7 @@ IndexExperiment of_curve(const Curve& curve, const std::string& device) {
   result.experiment = experiment_of(curve);
   result.fingerprint = fingerprint(result.experiment, device);
   result.baseline = curve.baseline;
-  // The points are in ascending order of ranks, so the last one remains.
+  // Points ascend in ranks, so the values of the largest point with a throughput remain.
   for (const PointReport& point : curve.points) {
     if (!point.throughput) continue;
     result.ranks = point.data->ranks;
@@ -222,8 +222,7 @@ std::pair<Family, std::uint64_t> split(const std::string& host) {
           std::stoull(number)};
 }
 
-/// Returns the hosts of a family as one text: a single name, or the prefix with the first few
-/// ranges of numbers.
+/// Returns the hosts of a family as text: one name, or the prefix and the first ranges of numbers.
 std::string text_of(const Family& family, const std::set<std::uint64_t>& numbers) {
   if (family.digits == 0) return family.prefix;
   if (numbers.size() == 1) {
@@ -269,7 +268,7 @@ IndexRun index_run(const RunReport& report) {
   for (const Curve& curve : report.curves) {
     result.experiments.push_back(of_curve(curve, run.device));
   }
-  // The list of micro-benchmarks is not sorted by family.
+  // Micro-benchmarks of one family (see family_of) share an entry, adjacent in the list or not.
   const auto family = [](const PointReport& point) { return family_of(*point.data); };
   for (const auto& [unused, points] : grouped(pointers_to(report.benches), family)) {
     result.experiments.push_back(of_benches(points, run.device));

@@ -25,7 +25,7 @@ struct IndexExperiment {
   std::optional<int> ranks, nodes;      ///< for a micro-benchmark: of the largest ok point
   std::optional<double> throughput, efficiency;
   std::string unit;             ///< unit of the throughput
-  double work_growth = 1;       ///< of the point that the throughput is from
+  double work_growth = 1;       ///< PointReport::work_growth of the point with `ranks` ranks
   std::optional<int> baseline;  ///< rank count that efficiency is relative to
   /// True if all points that were run are verified, false if the result of one is wrong; absent if
   /// some were not checked or none was run.
@@ -84,12 +84,11 @@ struct Index {
   std::vector<Unreadable> unreadable{};
 };
 
-/// Makes the index entry of a run from its report. The reports by make_report() and by summarise()
-/// give the same entry.
+/// Makes a run's index entry. The reports by make_report() and by summarise() give the same entry.
 [[nodiscard]] IndexRun index_run(const RunReport& report);
 
-/// Keeps one of several copies of a run, the most complete one or else the first, and adds a
-/// warning for each copy that it leaves out.
+/// Keeps one of several copies of a run: the most complete one, or the first of equally complete
+/// ones. Adds a warning for each copy that it leaves out.
 [[nodiscard]] std::vector<IndexRun> without_copies(std::vector<IndexRun> runs,
                                                    std::vector<std::string>& warnings);
 

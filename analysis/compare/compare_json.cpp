@@ -240,7 +240,7 @@ Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i
   point["side"] = of.sides[s].name;
   point["launch_count"] = point["launches"].size();
   point["mesh_text"] = mesh::to_string(side.curve.points[i].data->mesh);
-  // Adding a key may move the other values, so the list is complete before it is added as a key.
+  // Adding a key may move the launches in memory, so "files" is added after the loop over them.
   Json files = Json::array();
   for (const Json& launch : point["launches"]) files.push_back(launch["file"]);
   point["files"] = std::move(files);

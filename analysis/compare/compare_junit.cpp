@@ -67,9 +67,9 @@ class Cases {
   std::map<std::string_view, std::size_t> count_;  ///< number of cases by element
 };
 
-/// Returns the XML element for a verdict: "failure" for a regression; if the gate (the test for a
-/// loss of throughput) could not decide, "failure" if it is strict, else "skipped"; otherwise ""
-/// (the case passed).
+/// Returns the XML element for a verdict: "failure" for a regression, and "" if the case passed. If
+/// the gate (the test for a loss of throughput) could not decide, returns "failure" if it is
+/// strict, else "skipped".
 std::string_view element_of(const Comparison& of, Verdict verdict) {
   const bool untold = verdict == Verdict::one_launch || verdict == Verdict::too_noisy;
   const bool is_strict = of.gate && of.gate->strict;
@@ -89,7 +89,7 @@ void add_point(const Comparison& of, const Difference& at, Cases& cases) {
 }
 
 /// If there is a gate, adds a test case for each curve or point that the first side has and another
-/// side lacks. Such a case is a test that could not be run: undecided, like one with one launch.
+/// side lacks. Such a case counts as undecided, like a point with a single launch.
 void add_absent(const Comparison& of, Cases& cases) {
   for (const OnlyOn& at : of.only) {
     if (!of.gate || at.side != 0) continue;

@@ -37,22 +37,21 @@ namespace isoscale::analysis::compare {
 /// Returns one sentence for each side except the first: its difference from the first side over all
 /// points. The text and Markdown reports begin with these.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
-/// Returns the baseline, the causes of the differences, the figures that rates were divided by, and
-/// the launches that were left out.
+/// Returns lines about a curve: its baseline, the causes of the differences, the figures that rates
+/// were divided by, and the launches that were left out.
 [[nodiscard]] render::Facts curve_facts(const Comparison& of, std::size_t curve);
-/// Returns the settings that differ between the sides, the points that only one side has, labels,
-/// warnings and missing rates.
+/// Returns lines about all curves: the settings that differ between the sides, the points that only
+/// one side has, labels, warnings and missing rates.
 [[nodiscard]] render::Facts comparison_facts(const Comparison& of);
-/// Returns the title of a curve, with "[UNLIKE dtype]" if the setting dtype differs between the
-/// sides.
+/// Returns the title of a curve, with "[UNLIKE dtype]" if the sides differ in the setting dtype.
 [[nodiscard]] std::string curve_title(const Comparison& of, std::size_t curve);
 
 // The functions below return sentences and parts of sentences; all text is escaped.
 
 /// Returns a value multiplied by 100, with its interval: "11.2% ± 2.0", or "11.2% (9.0 to 14.1)" if
-/// the value is not in the middle of the interval. Without an interval it is only the value. `sign`
-/// ("%" or "") is put after the value. `word` (" points" or "") is put after the half-width, or
-/// after `sign` if no half-width is shown.
+/// the value is not in the middle of the interval. Returns only the value if it has no interval.
+/// `sign` ("%" or "") is put after the value. `word` (" points" or "") is put after the half-width,
+/// or after `sign` if no half-width is shown.
 [[nodiscard]] std::string with_interval(const statistics::Located& at, std::string_view sign,
                                         std::string_view word);
 
@@ -84,8 +83,8 @@ namespace isoscale::analysis::compare {
 /// is added if the value lies outside its interval.
 [[nodiscard]] std::string change_interval(const statistics::Located& ratio);
 /// Returns a difference in points of efficiency: "-11.2". The function below returns its interval:
-/// "-13.2 to -9.2". Both return "—" for an absent value. " !" is added to the interval as by
-/// change_interval().
+/// "-13.2 to -9.2". Both return "—" for an absent value. As in change_interval(), " !" marks a
+/// value outside its interval.
 [[nodiscard]] std::string points_text(const std::optional<statistics::Located>& difference);
 [[nodiscard]] std::string points_interval(const std::optional<statistics::Located>& difference);
 

@@ -28,7 +28,7 @@ std::string one_decimal(double value) {
   return text == "-0.0" ? "0.0" : text;
 }
 
-// In differences, the lower and the upper end of an interval are always set together.
+// Only `lower` is checked, since both ends of an interval are always set together.
 statistics::Located negative(const statistics::Located& at) {
   statistics::Located result{.value = -at.value};
   if (at.lower) {
@@ -117,8 +117,8 @@ std::string speed_text(double ratio) {
 
 /// Returns the interval of a ratio of throughputs: "between 9% and 15%". If its ends differ in
 /// direction, or if an end is at least twice as fast, both are in the words of speed_text():
-/// "between 3.1% slower and 12% faster", "between 80% faster and 2.4x as fast". If both are too
-/// near to 1 to be told from it, returns "within 0.1%".
+/// "between 3.1% slower and 12% faster", "between 80% faster and 2.4x as fast". If both ends round
+/// to "as fast", returns "within 0.1%".
 std::string between_text(const statistics::Located& at) {
   const double lower = *at.lower, upper = *at.upper;
   if (upper < 1) {

@@ -21,7 +21,7 @@
 namespace isoscale::analysis::compare {
 namespace {
 
-/// Characters of values, names of files and titles that are shown.
+/// The largest number of characters that are shown of a value, a file name and a title.
 constexpr std::size_t most_of_value = 60, most_of_file = 60, most_of_title = 200;
 constexpr std::size_t unlimited = std::string::npos;  ///< line length: lines are not wrapped
 
@@ -244,7 +244,7 @@ render::DocumentTable differences_table(const Comparison& of, std::optional<std:
       add("launches", fmt::format("{}, {}", at.launches_first, at.launches));
     }
     add("throughput verdict", std::string{name(at.verdict)}, Unit::text);
-    // The title of the curve names the settings that differ between the sides.
+    // Only marks the row: the title of the curve names the settings that differ between the sides.
     add("", marks_of(of, at.curve, at.side, at.ranks).empty() ? "" : "UNLIKE", Unit::text);
     add_row(table, std::move(cells));
   }
@@ -311,7 +311,8 @@ std::vector<std::string> comparison_key(const Comparison& of) {
   return key;
 }
 
-/// Returns `document`, the opening, then all parts of the comparison except the gate's table.
+/// Returns `document`, which holds the opening lines of the report, followed by all parts of the
+/// comparison except the gate's table.
 render::Document comparison_document(const Comparison& of, render::Document document) {
   render::append(document, sides_table(of));
   render::append(document, machines_table(of));

@@ -53,7 +53,7 @@ std::optional<Place> place_of(SideCurve& side, int ranks) {
   return std::nullopt;
 }
 
-/// Returns the datasheet that all GPUs of a point have; null if there is none.
+/// Returns the datasheet of a point's GPUs; null if there is none, or if they are of several types.
 const microbench::Datasheet* datasheet_of(const Place& at) {
   return microbench::common_datasheet(at.run->data->rank_facts, *at.point().data, {});
 }
@@ -188,8 +188,7 @@ void normalise(ComparedCurve& curve, int ranks) {
   }
 }
 
-/// For the name of each fact about a machine: the values that the fact has in the curves of each
-/// side of the comparison.
+/// For the name of each fact about a machine: its values in the curves of each side.
 using Values = std::map<std::string, std::vector<std::set<std::string>>>;
 
 /// Adds to `found` the facts in which sides differ. Sides without a value are not considered.

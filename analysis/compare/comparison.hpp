@@ -52,7 +52,7 @@ struct SideCurve {
 struct Rate {
   std::string_view key;   ///< the rate's name in JSON
   std::string_view name;  ///< the rate's name in sentences
-  std::string_view over;  ///< heading: "FLOP/s of peak"; "per W" is put after a throughput's unit
+  std::string_view over;  ///< heading: "FLOP/s of peak"; "per W" follows the throughput's unit
   Unit of = Unit::share;  ///< unit of the quotient; Unit::prefixed if a throughput is divided
   double unit = 1;        ///< SI value of the divisor's unit in the heading: 1e9 for GB/s
   std::vector<Normalised> SideCurve::*all;
@@ -84,8 +84,7 @@ enum class Verdict : std::uint8_t {
   faster,
   no_difference
 };
-/// Returns "regression", "passed", "too noisy to tell", "one launch", "slower", "faster" or "no
-/// difference shown".
+/// Returns the verdict as text, such as "regression" or "too noisy to tell".
 [[nodiscard]] std::string_view name(Verdict verdict);
 
 /// The name of the part of a difference that traces cannot explain: differences are of untraced
@@ -150,8 +149,7 @@ struct Overall {
   /// Number of points that the ratio and its interval are from: those with 3 launches on each side
   /// or, if there are none, all that are compared.
   std::size_t points = 0;
-  /// The number of these points that have a label such as "oversubscribed", or settings that
-  /// differ between the sides.
+  /// The number of these points that have a label such as "oversubscribed" or unlike settings.
   std::size_t marked = 0;
   statistics::Located throughput{};  ///< ratio to the first side's throughput
   std::string cause{};               ///< the largest cause of the change; "" if none is known
@@ -168,8 +166,8 @@ struct OnlyOn {
 
 /// One side of an unlike setting; `side` is "" if this side has neither a value nor files to show.
 struct UnlikeEnd {
-  std::string side;                ///< "A"
-  std::string value;               ///< "f32"
+  std::string side;                ///< name of the side: "A"
+  std::string value;               ///< value of the setting: "f32"
   std::vector<std::string> files;  ///< files with this value
 };
 
@@ -195,7 +193,7 @@ struct Gate {
   double loss = 0;
   bool strict = false;  ///< the gate also fails if some point is undecided or absent
   std::size_t tested = 0, regressions = 0, passed = 0, too_noisy = 0, one_launch = 0;
-  std::size_t absent = 0;  ///< points, or whole curves, of the first side that another lacks
+  std::size_t absent = 0;  ///< points or whole curves of the first side that another side lacks
   [[nodiscard]] bool is_decided() const { return too_noisy + one_launch + absent == 0; }
   [[nodiscard]] bool fails() const { return regressions > 0 || (!is_decided() && strict); }
 };

@@ -15,8 +15,7 @@ namespace isoscale::analysis::compare {
 
 // The functions below name the sides and put their curves side by side.
 
-/// Returns the names that catalog::make_index() gives to the machines of the side's launches, each
-/// once.
+/// Returns the names that catalog::make_index() gives to the machines of a side, each once.
 [[nodiscard]] std::vector<std::string> machine_names(const Side& side);
 
 /// Joins the launches of each side to curves; without `names` the sides are "A", "B", ... Throws
@@ -29,8 +28,7 @@ namespace isoscale::analysis::compare {
 /// the requested baseline.
 void set_side_by_side(Comparison& comparison, const CompareOptions& options);
 
-// The functions below find the settings whose differences make two curves incomparable, and render
-// them as sentences.
+// The functions below find and describe the settings whose differences forbid a comparison.
 
 /// Returns one difference as text: the setting, its value and files on each side, the title of
 /// the curve and, unless the whole curve differs, the rank count of the point: "mesh: dp=4 in A

@@ -48,8 +48,7 @@ std::string of_files(Runs runs) {
   return stems.size() == 1 ? stems.front() : without_number(common_beginning(stems));
 }
 
-/// Returns the name of the files' folder, without the path to it; "" if the files are in folders
-/// with different names.
+/// Returns the name of the files' folder, without its path; "" if the names of folders differ.
 std::string of_folders(Runs runs) {
   std::set<std::string> folders;
   for (const RunReport& run : runs) {

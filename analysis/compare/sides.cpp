@@ -133,8 +133,7 @@ void add_unlike(std::vector<Unlike> found, std::size_t here, std::size_t there,
   }
 }
 
-/// Returns the index of the compared curve that has `joined` as its curve of this side; absent if
-/// none has.
+/// Returns the index of the compared curve whose curve of this side is `joined`; absent if none is.
 std::optional<std::size_t> compared_curve(const Comparison& comparison, std::size_t side,
                                           const merge::JoinedCurve* joined) {
   for (std::size_t c = 0; c < comparison.curves.size(); ++c) {

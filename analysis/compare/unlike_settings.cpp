@@ -49,8 +49,7 @@ void add(const std::vector<UnlikeField>& fields, const merge::JoinedCurve& here,
   }
 }
 
-/// Returns the rank counts that both curves have, each with the fields in which the points with
-/// this rank count differ.
+/// Returns the rank counts that both curves have, each with the fields in which its points differ.
 std::vector<std::pair<int, std::vector<UnlikeField>>> fields_of_points(
     const merge::JoinedCurve& here, const merge::JoinedCurve& there) {
   std::vector<std::pair<int, std::vector<UnlikeField>>> all;
@@ -79,8 +78,8 @@ std::string text_of(const Unlike& unlike, const std::vector<int>& ranks) {
                      ranks.empty() ? "" : ": " + base::counted(ranks, "rank"));
 }
 
-/// Returns a key that is equal for differences that say the same of two sides, apart from files,
-/// curves and ranks.
+/// Returns a key that two differences share if they say the same about the same two sides; their
+/// files, curves and ranks may differ.
 auto said_by(const Unlike& at) {
   return std::tuple{at.what, at.side, at.here.side, at.here.value, at.there.side, at.there.value};
 }
@@ -108,7 +107,7 @@ bool is_of_all(const Comparison& of, const Group& group) {
   return group.ranks.empty() && curves > 1 && group.curves.size() == curves;
 }
 
-/// Groups the differences that say the same of one curve, or of some of its points.
+/// Groups differences that say the same (see said_by) about one curve or about some of its points.
 std::vector<Group> of_each_curve(const std::vector<Unlike>& all) {
   const auto kind = [](const Unlike& at) {
     return std::tuple{said_by(at), at.curve, at.title, at.ranks.has_value()};
@@ -126,8 +125,7 @@ std::vector<Group> of_each_curve(const std::vector<Unlike>& all) {
   return groups;
 }
 
-/// Joins groups of several curves that have the same text and ranks, and names all of their curves
-/// in the joined group's title.
+/// Joins groups with the same text and ranks; a joined group's title names the curves of all.
 std::vector<Group> of_several_curves(const std::vector<Group>& groups) {
   const auto kind = [](const Group& at) {
     return std::tuple{said_by(at.unlike), at.ranks, at.unlike.curve.has_value()};
@@ -192,7 +190,7 @@ std::vector<Unlike> differences_within(const merge::JoinedCurve& here,
   if (!are_alike(here.experiment, there.experiment)) return {};
   std::vector<Unlike> found;
   add(unlike_texts("machine ", here.machine, there.machine), here, there, std::nullopt, found);
-  // Points of one curve that differ in mesh or options were chosen to differ.
+  // If the points also differ in mesh or options, the user chose them to differ.
   const auto is_unintended = [](const UnlikeField& at) {
     return at.name == "labels" || at.name == "injected";
   };

@@ -54,12 +54,11 @@ struct UsableSeries {
 /// device and quantity, only the first.
 [[nodiscard]] UsableSeries usable_series(const results::PointData& point);
 
-/// Returns the flags in a sample, a double; absent unless it is a whole number from 0 to 2^53, up
-/// to which a double holds every integer exactly.
+/// Returns the flags that a sample (a double) holds; absent unless it is a whole number from 0 to
+/// 2^53, up to which a double holds every integer exactly.
 [[nodiscard]] std::optional<std::uint64_t> sampled_bits(double sample);
 
-/// Returns the names of those reasons for lowered clocks that are set in `bits` and that
-/// held_down() can report.
+/// Returns the names of the reasons for lowered clocks in `bits` that held_down() can report.
 [[nodiscard]] std::vector<std::string_view> reason_names(std::uint64_t bits);
 
 /// A reason for lowered clocks that is frequent enough to be reported.
@@ -106,8 +105,7 @@ struct DeviceState {
   std::vector<std::string> warnings;  ///< sentences, with texts as in the file (not escaped)
 };
 
-/// Returns the state of the devices of a point; an empty one if the point is not ok or no device
-/// was sampled.
+/// Returns the state of a point's devices; empty if the point is not ok or no device was sampled.
 [[nodiscard]] DeviceState device_state(const results::RunData& run,
                                        const results::PointData& point);
 
@@ -122,9 +120,9 @@ struct DeviceState {
 [[nodiscard]] Energy energy_of(const results::RunData& run, const results::PointData& point);
 
 /// Returns warnings about clocks that changed, reasons for lowered clocks, and errors that devices
-/// counted during the point, by the rules of docs/device-state.md. Without busy_time there are none
-/// about the clocks of CPUs. The last warnings name, for each reason, the first series that cannot
-/// be used and the number of the others.
+/// counted during the point, by the rules of docs/device-state.md. Warnings about CPU clocks need
+/// samples of busy_time. The last warnings name, for each reason, the first series that cannot be
+/// used and the number of the others.
 [[nodiscard]] std::vector<std::string> device_warnings(const results::PointData& point);
 
 }  // namespace isoscale::analysis::devices

@@ -22,7 +22,7 @@ namespace {
 using results::DeviceSeries;
 using results::PointData;
 
-/// The share of samples below which a reason that is common in normal operation is not reported.
+/// A throttle reason that is common in normal operation is reported from this share of samples on.
 constexpr double reason_share = 0.1;
 
 struct Reason {
@@ -53,9 +53,9 @@ std::string name_of(const PointData& point, const DeviceSeries& series) {
   return fmt::format("rank {}, {}", world_rank(point, series.rank), series.device);
 }
 
-/// True if a device was busy at the time of a sample of its clock. `of` are its reasons for lowered
-/// clocks (GPU) or its busy time (CPU); null if they were not sampled. If they have no sample at
-/// this time, a GPU counts as busy and a CPU does not.
+/// True if a device was busy at the time of a sample of its clock. `of` holds its reasons for
+/// lowered clocks (GPU) or its busy time (CPU); null if not sampled. Without a sample at this time,
+/// a GPU counts as busy and a CPU does not.
 bool was_busy(const DeviceSeries* of, bool is_gpu, double time) {
   if (of == nullptr) return is_gpu;
   const auto found = std::ranges::lower_bound(of->time, time);

@@ -75,8 +75,8 @@ void add_links(const results::RunData& run, const results::PointData& point,
 }
 
 /// Returns the category of the breakdown whose time on this rank exceeds that on other ranks with
-/// the same program by most: "gaps before its ops". Returns "" if no category is noticeably longer,
-/// or if no other rank has the same program.
+/// the same program by the most: "gaps before its ops". Returns "" if no category is noticeably
+/// longer, or if no other rank has the same program.
 std::string reason_of(const results::PointData& point, const breakdown::BreakdownResult& breakdown,
                       int rank) {
   struct Part {

@@ -26,11 +26,12 @@ struct SlowRank {
 };
 
 /// Finds slow ranks by the rule of docs/breakdown.md. It compares each rank's GEMM time of every
-/// traced step with the median of its peers, the ranks that play the same program; of two peers,
-/// each is compared with the other. If only one rank plays some program, and the FLOP of all ranks
+/// traced step with the median of its peers, the ranks that run the same program; of two peers,
+/// each is compared with the other. If only one rank runs some program, and the FLOP of all ranks
 /// are known, each rank's time per FLOP is also compared with the median of all ranks, with wider
 /// limits, since the shapes of GEMMs differ. If the times of steps are correlated, there is no
-/// interval; then all steps must be above its limit, and their median above a higher one.
+/// interval; then the factor of every step must exceed the limit for the interval's lower end, and
+/// their median a higher limit.
 ///
 /// If a rank becomes slower during the run by more than 3%, only the steps after its last change
 /// count (statistics::last_change). Steps in which some peer has no time above 0 are left out.
@@ -49,7 +50,8 @@ struct SlowLink {
 /// traced step, since other activity of the machine only makes it longer; the median over steps is
 /// compared too, so that a single fast step of other groups has no effect. A group is not judged if
 /// it is the only one of its kind, or if in no traced step all its members have a trace and an
-/// aligned clock. Barriers, and exchanges with several partners, are left out.
+/// aligned clock. Barriers, and exchanges with several partners, are left out. Empty for fewer than
+/// three traced steps.
 [[nodiscard]] std::vector<SlowLink> slow_links(const results::PointData& point,
                                                const breakdown::TracedSteps& steps);
 

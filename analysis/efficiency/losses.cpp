@@ -41,7 +41,7 @@ std::vector<double> useful_times(const results::PointData& point,
   return times;
 }
 
-/// Returns the work of a point; `useful` holds the useful seconds of each rank.
+/// Returns a point's useful time, work and FLOP; `useful` has the useful seconds of each rank.
 UsefulWork work_of(const results::PointData& point, const std::vector<double>& useful) {
   const double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
   return {.useful = std::reduce(useful.begin(), useful.end()),
@@ -69,8 +69,7 @@ void add(const program::OutlineOp& op, units::Nanoseconds time, ComputeSums& sum
   (op.kind == OpKind::gemm ? sums.gemm : sums.other) += units::to_seconds(time).value();
 }
 
-/// Sums over the ops of one rank: the sum of each op's median time over the traced steps, and the
-/// sum of each op's mean time.
+/// Sums over one rank's ops: of each op's median time over the traced steps, and of its mean time.
 struct TracedSums {
   ComputeSums median, mean;
 };
@@ -113,7 +112,7 @@ std::map<int, ComputeSums> solo_sums(const results::PointData& point) {
 }
 
 /// Returns the mean over ranks after each rank's value is replaced by that of the typical rank with
-/// the same program.
+/// the same program: the median rank, or the faster one of two.
 template <class Part, class Value>
 double typical(const results::PointData& point, const std::map<int, Part>& of_rank,
                const Value& value) {

@@ -14,9 +14,9 @@
 /// Explains the lost efficiency of a point by POP factors, and by the time lost to each cause.
 namespace isoscale::analysis::efficiency {
 
-/// The efficiencies of the POP Centre of Excellence (co-design.pop-coe.eu/metrics), of which
-/// docs/breakdown.md has the formulas. The useful time of a rank is its compute and copy time in
-/// traced steps; a free network takes no time.
+/// The efficiencies of the POP Centre of Excellence (co-design.pop-coe.eu/metrics), with the
+/// formulas in docs/breakdown.md. The useful time of a rank is its compute and copy time in traced
+/// steps; on a free network, transfers take no time.
 struct Pop {
   double load_balance = 1, communication = 1, parallel = 1;
   /// Absent if the step on a free network could not be simulated.
@@ -29,7 +29,7 @@ struct Pop {
 /// The data of a point from which its computation scalability is computed.
 struct UsefulWork {
   double useful = 0;  ///< seconds over all ranks
-  double work = 0;    ///< work_per_step
+  double work = 0;    ///< PointData::work_per_step
   double flop = 0;    ///< over all ranks; 0 = not known
 };
 [[nodiscard]] std::optional<UsefulWork> useful_work(const results::PointData& point,
@@ -45,13 +45,14 @@ struct UsefulWork {
 /// The costs of a traced step by cause, in seconds, mean over ranks. These sum to the breakdown's
 /// step: gemm, other_compute, copies, transfer (or communication, if it is set), bubble, waiting,
 /// gap and other. The other members are parts of these. The time of an op is its median over steps
-/// on the typical rank with the program: the median one, or the faster of two. What the other ranks
-/// take more is imbalance, and what ops take on average more than their median is noise.
+/// on the typical rank with the program: the median rank, or the faster of two. The time by which
+/// other ranks exceed this is imbalance, and the time by which the means of ops exceed their
+/// medians is noise.
 struct StepCosts {
   double gemm = 0;  ///< GEMMs on typical ranks in traced steps
   /// The GEMM time without communication, and the time that overlap with communication adds to it.
-  /// If communication was hidden, they come from steps that were played without communication, and
-  /// are absent unless all traced ranks have times of such steps.
+  /// If communication was hidden, they come from steps that were run without communication, and are
+  /// absent unless all traced ranks have times of such steps.
   std::optional<double> gemm_alone{}, gemm_overlap{};
   double other_compute = 0, copies = 0;
   std::map<mesh::AxisSet, double> transfer{};  ///< exposed transfers
@@ -93,7 +94,7 @@ struct StepLoss {
   double step = 0;     ///< seconds, median of untraced steps
   double traced = 0;   ///< seconds, mean over ranks of the traced steps; the sum of `costs`
   double slowest = 0;  ///< seconds, slowest rank of each traced step; mean over steps
-  double work = 0;     ///< work_per_step
+  double work = 0;     ///< PointData::work_per_step
   int ranks = 1;
   StepCosts costs{};
 };

@@ -11,9 +11,9 @@
 namespace isoscale::analysis::efficiency {
 
 /// A point for the fit of scaling laws, relative to the baseline: `p` is ranks / baseline's ranks,
-/// `speedup` is throughput / baseline's throughput. Every speed-up contains the error of the
-/// measured baseline, for which fits have a free factor; the baseline itself is one of the points,
-/// and points with fewer ranks are left out. Fits assume the same relative error of all points.
+/// `speedup` is throughput / baseline's throughput. Fits include the baseline itself and leave out
+/// points with fewer ranks. They assume the same relative error of all points, and have a free
+/// factor for the baseline's error, which every speed-up contains.
 struct ScalingPoint {
   double p = 1;
   double speedup = 1;

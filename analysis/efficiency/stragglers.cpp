@@ -27,14 +27,16 @@ struct Limits {
 };
 constexpr Limits against_like{.least = 1.05, .certain = 1.03, .without_interval = 1.10};
 constexpr Limits against_all{.least = 1.15, .certain = 1.10, .without_interval = 1.25};
-constexpr double smallest_change = 0.03;  ///< relative: the least slowdown that counts
+constexpr double smallest_change = 0.03;  ///< smallest relative slowdown in a run that counts
 constexpr std::size_t fewest_judged = 6;  ///< steps that are needed to judge a rank
 // If there are at least `least_for_spread` ranks, a slow rank's factor must exceed the median of
-// all factors by `deviations` standard deviations, which are estimated from the median deviation.
+// all factors by `deviations` standard deviations, which are estimated from the median absolute
+// deviation.
 constexpr std::size_t least_for_spread = 4;
 constexpr double deviations = 4;
 
-/// Ranks that are compared with each other. The GEMM time of ranks[i] is divided by unit[i] first.
+/// Ranks that are compared with each other. Their GEMM times are divided by `unit` first: by 1, or
+/// by the FLOP of the rank.
 struct Peers {
   std::vector<int> ranks{};
   std::vector<double> unit;
@@ -65,8 +67,7 @@ std::vector<Peers> peers_of(const results::PointData& point) {
   return all;
 }
 
-/// Returns the time with which times[at] is compared: the median of all times, or the other time if
-/// there are two.
+/// Returns the time to compare times[at] with: the median of all, or the other one of two times.
 double reference(const std::vector<double>& times, std::size_t at) {
   if (times.size() == 2) return times[1 - at];
   return statistics::median(times).value_or(0);
@@ -125,8 +126,8 @@ double outside_of_spread(const std::vector<double>& factors) {
 bool is_slow(const statistics::Estimate& factor, const Limits& limits) {
   if (factor.samples < fewest_judged) return false;
   if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
-  // There is no interval if successive ratios are correlated. In this case the median must exceed a
-  // higher limit, and the smallest ratio limits.certain.
+  // There is no interval if successive ratios are correlated. Then the median must exceed a higher
+  // limit, and the smallest ratio must exceed limits.certain.
   return factor.median > limits.without_interval && factor.minimum > limits.certain;
 }
 
@@ -207,7 +208,7 @@ Transfers transfers_of(const results::PointData& point, const breakdown::TracedS
         steps.steps, [&](const auto& step) { return breakdown::all_known(step, {rank}); });
     if (!is_known) continue;
     const auto& ops = point.outline.of(rank).ops;
-    std::map<mesh::AxisSet, Members> groups;  // the ranks of this rank's collectives
+    std::map<mesh::AxisSet, Members> groups;  // members of the rank's group, by axes
     const auto members_of = [&](const program::OutlineOp& op) {
       if (op.kind == OpKind::exchange) return pair_of(point, rank, op);
       const auto [group, added] = groups.try_emplace(op.axes);

@@ -82,7 +82,8 @@ std::string node_count_text(const PointReport& point) {
   return base::counted(point.data->nodes, "node");
 }
 
-/// Returns the unsound labels and injected faults of a point: "injected slow-rank=3:1.2".
+/// Returns the unsound labels (such as "oversubscribed") and the injected faults of a point:
+/// "injected slow-rank=3:1.2".
 std::string unsound_text(const PointReport& point) {
   std::string text = fmt::format("{}", fmt::join(results::unsound(point.data->labels), "+"));
   if (!point.data->injections.empty()) {
@@ -104,7 +105,7 @@ std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> r
 }
 
 /// Fills in JoinedCurve::apart, and appends to equal titles the mesh, machine, nodes, labels or
-/// launches in which the curves differ, or else their number.
+/// launches in which the curves differ, or else "repeat 2".
 void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports) {
   std::vector<std::string> bases, launches, machines;
   std::vector<const Curve*> named;
@@ -276,8 +277,8 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   if (joined.flop_per_step) {
     joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
   }
-  // The values of the typical launch are relative to the baseline of that launch. They are computed
-  // again for the joined curve.
+  // The copied values are relative to the baseline of the typical launch. They are computed again
+  // for the joined curve.
   joined.speedup.reset();
   joined.efficiency.reset();
   joined.speedup_interval.reset();

@@ -52,16 +52,17 @@ struct Joined {
 };
 
 /// Selects the points of a launch that are included in joined curves: `sound` excludes those with
-/// unsound labels (point_facts.hpp), `all` does not. Points that differ in these are never joined.
+/// unsound labels (point_facts.hpp), `all` does not. Points with different ones are never joined.
 enum class Counted : std::uint8_t { sound, all };
 
 /// Joins curves on equal machines whose experiments agree in all fields that must not differ on a
 /// curve (are_alike). Launches that measured the same rank count with another mesh, with other
 /// options or on another number of nodes go to separate curves. A point is included if it is ok,
 /// has step times and is not known to be wrong.
-/// - Counted::sound also leaves out launches labelled few-steps, unless all of the point are.
-/// - Counted::all includes these, since the interval of a comparison contains the scatter that few
-///   steps add, and points with wrong results if they have a throughput.
+/// - Counted::sound also leaves out the launches of a point that are labelled few-steps, unless all
+///   of its launches are.
+/// - Counted::all includes these launches, since the interval of a comparison contains the scatter
+///   that few steps add. It also includes points with wrong results if they have a throughput.
 /// A curve may have no points. `reports` must outlive the result and must not move in memory.
 [[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options,
                           Counted counted = Counted::sound);

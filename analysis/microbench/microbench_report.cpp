@@ -138,8 +138,8 @@ constexpr double widest_of_a_share = 1;  ///< a share with a wider interval is n
 /// repetitions (plays) without tracing, "gemm traced", "collective together", ... from traced ones.
 using PartTimes = std::map<std::string, statistics::Estimate>;
 
-/// Returns the hidden share, computed from the three medians. The half-widths of its interval
-/// combine in quadrature the changes by the ends of each time's interval in place of its median.
+/// Returns OverlapReport::hidden, computed from the three medians. The half-widths of its interval
+/// combine in quadrature its changes when one median is replaced by an end of that time's interval.
 std::optional<statistics::Located> hidden_of(const PartTimes& times) {
   constexpr std::array<const char*, 3> parts{"gemm", "collective", "together"};
   std::array<const statistics::Estimate*, 3> all{};
@@ -335,7 +335,8 @@ BenchReport report_bench(const results::RunData& run, const results::PointData& 
   const Datasheet* const of_all = datasheet_of_ranks({});
   report.rows.reserve(point.rows.size());
   for (const results::RowData& row : point.rows) {
-    // One of all ranks saves a search for each row: there is a row for every pair of ranks.
+    // A datasheet that all ranks share is that of every row, which saves a search for each row;
+    // there may be a row for each pair of ranks.
     const bool is_of_all = row.ranks.empty() || of_all != nullptr;
     const Datasheet* const sheet = is_of_all ? of_all : datasheet_of_ranks(row.ranks);
     report.rows.push_back(report_row(row, {.calibration = &calibration, .datasheet = sheet}));

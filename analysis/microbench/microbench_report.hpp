@@ -58,7 +58,7 @@ struct RowReport {
   std::optional<double> flops;         ///< FLOP/s of the slowest rank; only for GEMMs
   std::optional<double> of_ceiling;    ///< flops / the run's best rate for this element type
   std::optional<double> bandwidth;     ///< bytes/s; only for p2p and memory
-  std::optional<double> of_peak;       ///< flops, or bandwidth of device memory, / the datasheet's
+  std::optional<double> of_peak;       ///< flops or device memory bandwidth / the datasheet's value
 };
 
 /// The references with which a row is compared. Not owned; null = not known.
@@ -74,7 +74,7 @@ struct RowReference {
 /// True for a row of the workload `memory` that both reads and writes the device's own memory.
 [[nodiscard]] bool is_within_device(const results::RowData& row);
 
-/// Sets `known` to `other` if it has no value yet, to merge rows that know different things.
+/// Sets `known` to `other` if it has no value yet, to merge rows that each have some of the values.
 template <class T>
 void fill_in(T& known, T other) {
   if (known == T{}) known = std::move(other);
@@ -116,7 +116,7 @@ struct SlowPair {
 /// deviations (1.4826 MAD) below. It is also slow below a quarter of the median, since slow pairs
 /// widen the spread. In a smaller class it is slow if it is more than 25% below the best pair. A
 /// bidirectional bandwidth is reported once. Latencies are judged likewise, as messages per second,
-/// but must also be above 1.5 times the median latency or, in a smaller class, twice the lowest.
+/// but with margins of 1.5 times the median latency or, in a smaller class, twice the lowest.
 [[nodiscard]] std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs,
                                                const results::PointData& point,
                                                std::span<const results::RankFacts> facts);
@@ -137,10 +137,9 @@ struct OverlapReport {
   std::optional<double> gemm_slowdown, communication_slowdown;
   /// The share of the shorter part that is hidden: (gemm + communication - together) / min(gemm,
   /// communication), which is negative if both together take longer than one after the other. The
-  /// 95% interval combines those of the three medians in quadrature. Absent without one of these.
+  /// 95% interval combines those of the three medians in quadrature. Absent if a median is missing.
   std::optional<statistics::Located> hidden;
-  /// True if the interval of `hidden` is at most as wide as 1, the range of a share; reports draw
-  /// no conclusion from wider ones.
+  /// True if the interval of `hidden` is at most 1 wide, so that reports can draw conclusions.
   bool hidden_known = false;
   std::string failure;      ///< why a part failed; "" if none did
   std::string why_unknown;  ///< why a share or slowdown is not known, although no part failed
@@ -159,7 +158,8 @@ struct BenchReport {
 };
 
 /// True if a point, even one that did not run, belongs to a micro-benchmark, which measures single
-/// operations (rows) instead of steps. The second function needs only three properties of it.
+/// operations (rows) instead of steps. The second function takes its workload and its numbers of
+/// steps and rows.
 [[nodiscard]] bool is_bench(const results::PointData& point);
 [[nodiscard]] bool is_bench(std::string_view workload, std::size_t steps, std::size_t rows);
 

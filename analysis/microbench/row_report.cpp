@@ -17,7 +17,7 @@ using results::RowData;
 constexpr double tera = 1e12, giga = 1e9;
 
 /// Returns a datasheet from its rates: dense TFLOP/s of 16-bit and of 8-bit types, TB/s of memory,
-/// and GB/s of the link. A rate of 0 means that it is not known.
+/// and GB/s of NVLink per direction. A rate of 0 means that it is not known.
 constexpr Datasheet sheet(std::string_view gpu, double peak_16bit, double peak_8bit, double memory,
                           double link) {
   const auto known = [](double value, double unit) {
@@ -30,17 +30,16 @@ constexpr Datasheet sheet(std::string_view gpu, double peak_16bit, double peak_8
           .link = known(link, giga)};
 }
 
-/// The table of datasheets, from github.com/stas00/ml-engineering at 744d01e, compute/accelerator
-/// and network (bf16 dense, fp8, memory, NVLink per direction; f16 runs at the rate of bf16 on
-/// these). The first match applies, so longer names precede names that they contain. An entry
-/// without rates is for a model that another entry would match by mistake.
+/// The datasheet rates, from github.com/stas00/ml-engineering at commit 744d01e, folders
+/// compute/accelerator and network: dense bf16 (f16 is as fast on these), fp8, memory, and NVLink
+/// per direction. The first entry whose name is part of the GPU's name applies, so longer names
+/// come first. An entry without rates is for a model that another entry would match by mistake.
 constexpr std::array<Datasheet, 13> all_datasheets{{
     sheet("GB200", 2500, 5000, 8.0, 900),
     {.gpu = "GB300"},
     sheet("B200", 2250, 4500, 8.0, 900),
     sheet("B300", 2250, 4500, 8.0, 900),
-    // The memory bandwidth of the GH200 depends on its variant (4.0 or 4.8 TB/s), which is not part
-    // of the name.
+    // The bandwidth of the GH200 (4.0 or 4.8 TB/s) depends on its variant, which its name lacks.
     sheet("GH200", 989, 1979, 0, 450),
     {.gpu = "H200 NVL"},
     sheet("H200", 989, 1979, 4.8, 450),
@@ -97,7 +96,7 @@ const Datasheet* datasheet_of(const results::RankFacts& facts) {
 
 std::optional<double> bus_factor(std::string_view op, double members) {
   if (!(members >= 1) || op == "barrier" || !calibration::is_collective(op)) return std::nullopt;
-  const auto kind = program::op_kind_of(op).value_or(program::OpKind::exchange);  // "sendrecv"
+  const auto kind = program::op_kind_of(op).value_or(program::OpKind::exchange);  // for "sendrecv"
   return simulate::wire_factor(kind, members);
 }
 

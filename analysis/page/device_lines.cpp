@@ -25,7 +25,7 @@ using results::DeviceSeries;
 
 constexpr int digits = 5;  ///< significant digits of times and values
 
-/// Returns the place of a quantity in the order of the charts; others than `order` names come last.
+/// Returns the position of a quantity's chart; quantities that are not in `order` come last.
 std::size_t place_of(const std::string& quantity) {
   constexpr std::array<std::string_view, 7> order{
       "sm_clock", "clock", "power", "temperature", "utilisation", "memory_clock", "clock_min"};
@@ -36,10 +36,11 @@ std::size_t place_of(const std::string& quantity) {
 /// A device: the rank that sampled it, and the device's name.
 using Device = std::pair<int, std::string>;
 
-/// Maps each quantity (its place by place_of(), and its name) to its series, one for each device.
+/// Maps each quantity (its place_of() and its name) to its series, one series for each device.
 using ByQuantity = std::map<std::pair<std::size_t, std::string>, std::vector<const DeviceSeries*>>;
 
-/// Returns the series of a device's levels and reasons for lowered clocks, which charts show.
+/// Returns the series that charts show, by quantity: all usable ones except counters (such as
+/// energy) and "sample_time", which is how long each sample took.
 ByQuantity drawable(const results::PointData& point) {
   ByQuantity result;
   for (const DeviceSeries* const series : devices::usable_series(point).series) {
@@ -74,7 +75,8 @@ std::map<Device, double> oddities(const ByQuantity& all) {
   return result;
 }
 
-/// Consecutive samples: their mean time, mean or all bits that were set, lowest and highest.
+/// A summary of consecutive samples: their mean time, their mean value (of bit masks: all bits that
+/// are set in any of them), and their lowest and highest value.
 struct Bucket {
   double time = 0, value = 0, low = 0, high = 0;
 };
@@ -105,7 +107,7 @@ bool is_level(const Bucket& before, const Bucket& at, const Bucket& after) {
   return is_same(&Bucket::value) && is_same(&Bucket::low) && is_same(&Bucket::high);
 }
 
-/// Returns the reasons for lowered clocks that are set in the value, as text; "" if there are none.
+/// Returns the names of the reasons for lowered clocks whose bits are set in the value; "" if none.
 Json reasons_text(const Bucket& at) {
   const auto names = devices::reason_names(static_cast<std::uint64_t>(at.value));
   return fmt::format("{}", fmt::join(names, ", "));

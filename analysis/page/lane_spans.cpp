@@ -34,7 +34,7 @@ std::vector<LaneStep> usable_steps(const results::PointData& point) {
   return steps;
 }
 
-/// Returns the traced rank with the largest value(index in the breakdown); absent if none is > 0.
+/// Returns the traced rank breakdown.ranks[i] with the largest value(i); absent if none is above 0.
 template <class Value>
 std::optional<int> largest(const breakdown::BreakdownResult& breakdown, const Value& value) {
   std::optional<int> found;
@@ -132,7 +132,8 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Na
                              Nanoseconds enough) {
   std::vector<LaneSpan> result;
   for (const LaneSpan& span : spans) {
-    // Spans that overlap have damaged times; merged, their lengths would have a wrong sum.
+    // Spans that overlap have damaged times. They are not merged, since the merged length would
+    // differ from the sum of their lengths.
     const bool joins = !result.empty() && are_alike(result.back(), span, alike) &&
                        span.start >= result.back().end &&
                        span.start - result.back().end <= tolerance &&

@@ -13,7 +13,7 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Chooses the step, the ranks and the spans of a timeline, which has a lane for each rank.
+/// Chooses the step, ranks and op spans that a timeline chart shows; it has a lane for each rank.
 namespace isoscale::analysis::page {
 
 /// A traced step, with those of its traces that can be used.
@@ -29,7 +29,8 @@ struct LaneStep {
 /// with the most traced ranks; absent if no trace can be used.
 [[nodiscard]] std::optional<LaneStep> typical_traced_step(const results::PointData& point);
 
-/// Returns the ranks that get a lane by the rules of lanes(), the most important ones first.
+/// Returns the ranks that get a lane, by the rules of lanes() (point_details.hpp) and in the order
+/// in which these choose them.
 [[nodiscard]] std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
                                           const DetailLimits& limits);
 
@@ -51,30 +52,30 @@ struct LaneSpan {
   std::size_t merged = 1;  ///< number of ops in the span
 };
 
-/// Says when neighbours on a stream count as alike: if they have the same phase and microbatch and,
-/// for `same_kind`, also the same kind of op.
+/// Says when neighbouring spans of a stream count as alike: if they have the same phase and
+/// microbatch and, for `same_kind`, also the same kind of op.
 enum class Alike : std::uint8_t { same_kind, any_kind };
 
-/// Returns the ops of a step that have time in `window`, cut to it, by stream and start.
+/// Returns the ops of a step that overlap `window`, clipped to it and sorted by stream and start.
 [[nodiscard]] std::vector<LaneSpan> spans_of(const program::Outline& outline,
                                              const timeline::StepTrace& trace,
                                              const timeline::Interval& window);
 
-/// Merges neighbours that are `alike`, do not overlap and are at most `tolerance` apart. A merged
-/// span with ops of several layers has the layer -1, and one with several kinds of ops has a
+/// Merges neighbouring spans that are `alike`, do not overlap and are at most `tolerance` apart. A
+/// merged span with ops of several layers has the layer -1, and one with several kinds of ops has a
 /// LaneOp. A span that has reached the length `enough` is not merged further.
 [[nodiscard]] std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
                                            units::Nanoseconds tolerance, units::Nanoseconds enough);
 
-/// A time without computation or copies: communication runs (`exposed`), or nothing (`gap`).
+/// A time in which no computation or copy runs, but communication (`exposed`) or nothing (`gap`).
 struct LaneIdle {
   enum class Kind : std::uint8_t { exposed = 0, gap = 1 } kind{};
   units::Nanoseconds start, end;
-  static constexpr int stream = 0;  ///< the idle times of a lane are of all its streams
+  static constexpr int stream = 0;  ///< for code that sorts items by stream: idle times have none
 };
 
-/// The idle times of a rank's step, sorted by their begin, and totals of the step. The totals are
-/// exact if no span was merged or left out.
+/// The idle times of one rank in a step, sorted by their begin, and totals of the step. The totals
+/// are exact if no span was merged or left out.
 struct LaneUse {
   std::vector<LaneIdle> idle{};
   units::Nanoseconds step, exposed;

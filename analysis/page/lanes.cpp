@@ -39,7 +39,7 @@ struct LaneSet {
   std::size_t spans_left_out = 0;
 };
 
-/// Makes the lanes of a step; the lane of a rank whose clock is not aligned begins at 0.
+/// Makes the lanes of a step; a rank whose clock is not aligned has a time axis of its own, from 0.
 LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
                  const std::vector<int>& ranks) {
   std::vector<Nanoseconds> begins;
@@ -82,7 +82,8 @@ std::size_t count_spans(const std::vector<Lane>& lanes) {
   return count;
 }
 
-/// Keeps, for each stream, the longest item that begins in each of about `stretches` equal parts.
+/// Divides the step into about `stretches` equal parts, and keeps for each stream and part only the
+/// longest of the items that begin in it.
 template <class Item>
 void sample(std::vector<Item>& items, const Interval& step, std::size_t stretches) {
   const auto length = [](const Item& item) { return item.end - item.start; };
@@ -110,7 +111,7 @@ void thin_out(LaneSet& set, std::size_t most) {
     for (Lane& lane : set.lanes) lane.spans = merged(lane.spans, alike, tolerance, enough);
   };
   merge(Alike::same_kind, pixel, set.length);
-  // This width is in pixels. Longer merged spans of several kinds would hide too much.
+  // The widest merged span of several kinds of ops, in pixels; longer ones would hide too much.
   constexpr std::int64_t widest = 64;
   for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
     merge(Alike::any_kind, pixel * width, pixel * width);
@@ -128,7 +129,7 @@ void thin_out(LaneSet& set, std::size_t most) {
   set.spans_left_out = before - count_spans(set.lanes);
 }
 
-/// Returns the place of `name` in the list `names`; a name that is not in it is added at the end.
+/// Returns the index of `name` in the list `names`; a name that is not in it is added at the end.
 std::ptrdiff_t place_in(Json& names, std::string_view name) {
   const std::ptrdiff_t place = std::ranges::find(names, Json(name)) - names.begin();
   if (place == std::ssize(names)) names.push_back(name);
@@ -205,7 +206,8 @@ Json totals_json(const LaneSet& set) {
   return totals;
 }
 
-/// Returns the means over the ranks of lanes and analysed traced steps; null without a breakdown.
+/// Returns mean times over the ranks that have lanes and all analysed traced steps; null if none of
+/// these ranks has a breakdown.
 Json breakdown_json(const LaneSet& set, const breakdown::BreakdownResult& of) {
   breakdown::Breakdown sum;
   int count = 0;

@@ -63,7 +63,8 @@ void thin_curves(Json& prediction, PageNotes& notes) {
   for (Json& curve : what_if) thin(curve["points"], most);
 }
 
-/// Describes the metrics by table and key; those of points for this `output` are `shown`.
+/// Describes the metrics by table and key. Metrics of points that `output` (render::in_page or
+/// render::in_compare) includes are marked `shown`.
 Json metrics_json(unsigned output) {
   Json parts = Json::object();
   for (const render::Category& part : render::categories()) {
@@ -89,7 +90,7 @@ Json metrics_json(unsigned output) {
           {"trend", described(render::index_trend_metrics())}};
 }
 
-/// Returns the data of a page of this `kind` with one `part`, which gets the key `name`.
+/// Returns the data of a page of this `kind`, which consists of `part` under the key `name`.
 Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}) {
   cut_texts(part, notes);
   return {{"kind", kind},
@@ -99,8 +100,9 @@ Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}
           {"notes", notes}};
 }
 
-/// Returns the details of points in at most `most` bytes: of those with the most ranks, if that is
-/// less than `fewest` bytes each. Points get equal shares of what those with fewer ranks leave.
+/// Returns the details of points, in at most `most` bytes in all. If each point would get less than
+/// `fewest` bytes, only those with the most ranks have details. Points are served in ascending
+/// order of ranks; each gets an equal share of the bytes that are left.
 Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most, PageNotes& notes) {
   constexpr std::size_t fewest = 64'000;
   std::vector<std::size_t> order(points.size());
@@ -129,7 +131,7 @@ Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most,
   return details;
 }
 
-/// True if a row must stay: it is not ok, or belongs to a slow pair of ranks.
+/// True if a row must stay on the page: it is not ok, or it measures a slow pair of ranks.
 bool matters(const Json& row, const std::set<std::pair<int, int>>& slow) {
   if (row.contains("status") && row["status"] != "ok") return true;
   const auto is_rank = [&](const char* key) { return row.contains(key) && row[key].is_number(); };
@@ -137,7 +139,7 @@ bool matters(const Json& row, const std::set<std::pair<int, int>>& slow) {
          slow.contains({row["src"].get<int>(), row["dst"].get<int>()});
 }
 
-/// Keeps about this share of a point's rows, and all that matter (see matters()).
+/// Keeps about `share` (0 to 1) of a point's rows, and all rows that matter (see matters()).
 void thin_rows(Json& point, double share) {
   std::set<std::pair<int, int>> slow;
   for (const Json& at : point["slow_pairs"]) {
@@ -182,7 +184,7 @@ void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
              notes);
 }
 
-/// Keeps the layers in which ranks spend most time: `most_layers` in all, `fewest` of each point.
+/// Keeps the layers that take most time: `most_layers` in all, but at least `fewest` of each point.
 void sample_layers(Json& report, PageNotes& notes) {
   constexpr std::size_t most_layers = 6000, fewest = 8;
   std::vector<Json*> split;
@@ -217,8 +219,8 @@ void sample_layers(Json& report, PageNotes& notes) {
              notes);
 }
 
-/// Reduces a report to at most `most` bytes, as far as possible: layers beyond a fixed number go
-/// first, then rows of micro-benchmarks, then the points of whole launches, the last one first.
+/// Reduces a report to at most `most` bytes, as far as possible. It removes layers beyond a fixed
+/// number, then rows of micro-benchmarks, then all points of launches, from the last launch on.
 void sample_report(Json& report, std::size_t most, PageNotes& notes) {
   sample_layers(report, notes);
   std::size_t bytes = page_bytes(report);

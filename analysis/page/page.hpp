@@ -25,14 +25,14 @@ namespace isoscale::analysis::page {
 /// Throws base::UsageError, which says how to get a build with the page, if this build has no page.
 void require_page();
 
-/// Returns the page with its data; no text from run files is in it as markup.
+/// Returns the page with its data, in which texts from run files cannot act as HTML markup.
 [[nodiscard]] std::string page_document(const nlohmann::ordered_json& data);
 
-/// The limit on the JSON of a report's page in bytes: with its script, it stays under 8 MB.
+/// The limit on the JSON of a report's page in bytes. The page, with its script, stays under 8 MB.
 inline constexpr std::size_t most_page_bytes = 6'520'000;
 
-/// The limit on the points of a prediction's page, of about 2 kB each. Of more points, each curve
-/// keeps the first, the last and some between; of more than 750 curves, the last are left out.
+/// The most points that a prediction's page shows, each of about 2 kB. If there are more, each
+/// curve keeps its first, its last and some points between; curves after the 750th are left out.
 inline constexpr std::size_t most_page_forecasts = 1500;
 
 /// Returns the data for the page's script, as analysis/page/web/src/data.js describes it: the JSON
@@ -63,19 +63,18 @@ void write_page(const Result& result, const std::filesystem::path& path,
 /// texts are; bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string inert(const nlohmann::ordered_json& data);
 
-/// The number of characters to which a longer text or key is cut on a page; the cut text ends with
-/// its original length.
+/// The most characters of a text or key on a page. A longer one is cut, and its length is added.
 inline constexpr std::size_t longest_text = 2000;
 
-/// Removes parts of report_json() that the page does not read, such as those of single ranks. Each
-/// run gets `kinds` (groups of ranks that are alike) and `places` (rank and host) in place of
-/// system.ranks. Long lists are cut, as `notes` says.
+/// Removes parts of report_json() that the page does not read, such as those of single ranks. In
+/// each run, system.kinds (groups of ranks that are alike) and system.places (rank and host)
+/// replace system.ranks. Long lists are cut, as `notes` says.
 void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 
 /// Returns a list of kinds of ranks with the keys ranks ("0-63"), count, hosts (the first eight),
 /// more_hosts (the number of others), and the facts: text and number. Ranks of a kind differ only
-/// in facts that identify a rank: the UUID of a GPU and the like, and each fact that several ranks
-/// of a host have, no two of them with the same value. `ranks` is system.ranks of report_json().
+/// in facts that identify a rank: the UUID of a GPU and the like, and each fact that no two ranks
+/// of a host share, if a host has several. `ranks` is system.ranks of report_json().
 [[nodiscard]] nlohmann::ordered_json kinds_of_ranks(const nlohmann::ordered_json& ranks);
 
 /// Cuts texts and keys that are longer than longest_text; `notes` says how many were cut.

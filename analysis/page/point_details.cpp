@@ -70,7 +70,8 @@ Json quantiles(const results::PointData& point) {
 Json drawn(const std::optional<double>& value, int digits) {
   constexpr double most_exact = 1e15;
   if (!value || !std::isfinite(*value)) return {};
-  // The double that is nearest to a short decimal number is printed with the same digits.
+  // Rounds by printing and parsing, since JSON prints the double that is nearest to a short decimal
+  // number with just the digits of that number.
   const std::string text = fmt::format("{:.{}e}", *value, digits - 1);
   const double rounded = base::number_in<double>(text).value_or(*value);
   if (rounded == std::trunc(rounded) && std::abs(rounded) < most_exact) {
@@ -150,7 +151,7 @@ std::vector<DetailedPoint> detailed_points(const merge::Report& report) {
 
 DetailLimits limits_within(const results::PointData& point, std::size_t bytes) {
   const std::size_t eighth = bytes / 8;
-  // Limits follow from estimated bytes of a step, span, row, cell, line or sample.
+  // The estimated bytes of one step, span, row, cell, line and sample in the JSON.
   constexpr std::size_t step = 25, span = 50, row = 128, cell = 8, line = 6000, sample = 40;
   constexpr std::size_t spans_of_lane = 125;
   const DetailLimits most;

@@ -30,9 +30,9 @@ struct DetailLimits {
   std::size_t samples = 200;  ///< values of a device's line
 };
 
-/// Returns limits with which a point's charts take about `bytes`: the timeline three eighths,
-/// devices two, and the rank map's rows, its cells and the steps one each. Some entries of each, up
-/// to 64 kB, always remain.
+/// Returns limits with which a point's charts take about `bytes`: three eighths for the timeline,
+/// two for devices, and one each for the rank map's rows, its cells and the steps. A minimum of
+/// entries of each chart, which takes up to 64 kB in all, always remains.
 [[nodiscard]] DetailLimits limits_within(const results::PointData& point, std::size_t bytes);
 
 /// Sentences that say how much of all points' data a page shows.
@@ -42,7 +42,7 @@ using PageNotes = std::vector<std::string>;
 struct Shown {
   std::size_t shown = 0, all = 0;
 };
-/// Adds "3 of 20" and `sentence` to `notes` if not all items are shown.
+/// Adds a note such as "3 of 20 `sentence`" to `notes` if not all items are shown.
 void note_shown(const Shown& count, std::string_view sentence, PageNotes& notes);
 
 /// A point whose charts a page shows. The pointers do not own their objects.
@@ -52,11 +52,11 @@ struct DetailedPoint {
   const PointReport* point = nullptr;
 };
 
-/// Returns the points with step times that have charts: those of the curves of a single run, or the
-/// typical launch of each joined point (JoinedCurve in merge/join.hpp).
+/// Returns the points whose charts a page shows, all with step times: the points of the curves of a
+/// single run, or else the typical launch of each joined point (JoinedCurve in merge/join.hpp).
 [[nodiscard]] std::vector<DetailedPoint> detailed_points(const merge::Report& report);
 
-/// Returns a point's charts: run, point, ranks, steps, rank_map, timeline and devices.
+/// Returns the data of a point's charts: run, point, ranks, steps, rank_map, timeline and devices.
 [[nodiscard]] nlohmann::ordered_json point_details(const DetailedPoint& at,
                                                    const DetailLimits& limits);
 
@@ -64,8 +64,8 @@ struct DetailedPoint {
 void note_details(const std::vector<DetailedPoint>& points, const nlohmann::ordered_json& details,
                   PageNotes& notes);
 
-/// How a step counts. Only `measured` steps give the step time; `traced` ones recorded spans, and a
-/// `dropped` one is the first of its block. The page's script uses the same numbers.
+/// The role of a step. Only `measured` steps count for the step time: `traced` ones recorded spans,
+/// and a `dropped` one is the first of a block. The page's script uses the same numbers.
 enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm_up = 3 };
 [[nodiscard]] StepKind kind_of_step(const results::PointData& point, std::size_t step);
 
@@ -90,8 +90,8 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - hosts[]: names
 /// - rank[], world_rank[] (MPI's), host[] (index into hosts), by row
 /// - step[]: median seconds of the rank's measured steps
-/// - compute[], copies[] ... other[] (the parts of the breakdown), caused_wait[]: seconds; null if
-///   the rank was not traced or the time is not known
+/// - compute[], copies[] ... other[] (the parts of the breakdown), caused_wait[] (how long other
+///   ranks waited for this one): seconds; null if the rank was not traced or the time is not known
 /// - traced: number of traced ranks
 /// - median{}: median over all ranks with a known time, for each of the lists of times
 /// - cells: step times by rank and step; null for a single rank or without measured steps
@@ -109,13 +109,13 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// and the last rank, the ranks with the longest computation and for which others waited longest,
 /// and then other ranks. The keys, where [] marks a list and {} an object, are:
 /// - step: number of the step
-/// - length: seconds from the start of the first lane to the end of the last
+/// - length: seconds from the earliest start to the latest end of any lane
 /// - step_time: seconds of the slowest rank
 /// - ops[], phases[], lanes[]: names of kinds of ops and of phases, and one object for each lane
-/// - spans{}, idle{}: a list for each column; times are nanoseconds of the drawn time
+/// - spans{}, idle{}: a list for each column; times are nanoseconds on the time axis that is drawn
 /// - merged: number of spans that were merged into others
 /// - spans_left_out: number of shorter spans that are not drawn
-/// - totals{}: step, exposed and gap of each lane's LaneUse in nanoseconds, over all spans
+/// - totals{}: step, exposed and gap of each lane's LaneUse in nanoseconds, with all its spans
 /// - breakdown{}: seconds, means over the ranks of the lanes and all analysed traced steps; null if
 ///   not known; wait_known and bubble_known are as in BreakdownResult
 /// - left_out: number of traced ranks without a lane

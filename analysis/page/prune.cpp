@@ -21,9 +21,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;  ///< limits for one page
+/// The most ranks and kinds that a page lists for a run, and the most hosts that it lists for a
+/// kind.
+constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;
 
-/// Returns a value as ASCII JSON, whatever bytes its texts have.
+/// Returns a value as ASCII JSON; bytes that are not UTF-8 are replaced.
 std::string text_of(const Json& value) {
   return value.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
@@ -77,7 +79,7 @@ void prune_system(Json& system, const std::string& file, PageNotes& notes) {
   }
 }
 
-/// Returns a text that is longer than longest_text, cut and with its length; absent if it is short.
+/// Returns `text` cut to longest_text characters, with its length; absent if it is not longer.
 std::optional<std::string> cut(const std::string& text) {
   if (text.size() <= longest_text) return std::nullopt;
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };

@@ -82,8 +82,8 @@ OfRank caused_waits(const PointReport& point) {
   });
 }
 
-/// Reduces `order` to the first rank, up to `most` / 4 each with the longest step, the longest
-/// computation and the most waiting for it, and others spread evenly.
+/// Reduces `order` to at most `most` ranks: the first; up to `most` / 4 each with the longest
+/// steps, the longest computation, and the longest waits for them; and others, spread evenly.
 void sample(const PointReport& point, const OfRank& steps, std::size_t most,
             std::vector<int>& order) {
   if (order.size() <= most) return;
@@ -136,7 +136,7 @@ Json cells(const PointData& point, const std::vector<int>& ranks,
   return {{"first", first}, {"every", every}, {"steps", steps.size()}, {"time", time}};
 }
 
-/// Adds to `map` the `values` of `ranks` as the list `name`, and the median over all ranks.
+/// Adds to `map` the list `name` with the `values` of `ranks`, and their median over all ranks.
 void add_column(const std::string& name, const OfRank& values, const std::vector<int>& ranks,
                 Json& map) {
   Json column = Json::array();

@@ -50,8 +50,8 @@ void refuse_others(const settings::PredictCommand& command) {
   }
 }
 
-/// Returns the changes of the machine, which are those of all settings together. Throws
-/// base::UsageError for a part that no collective depends on, and for a part that is given twice.
+/// Returns the changes that all `settings` together make to the machine. Throws base::UsageError
+/// for a part that no collective depends on, and for a part that is given twice.
 WhatIf what_if_of(const std::vector<std::string>& settings) {
   if (settings.empty()) return {};
   WhatIf what_if = parse_what_if(fmt::format("{}", fmt::join(settings, ",")));
@@ -92,7 +92,7 @@ std::string apply(const settings::PredictCommand& command, const workloads::Work
 simulate::CollectiveEstimate slowest(const simulate::Network& network,
                                      const collectives::CollectiveCase& one,
                                      const std::vector<GroupPlace>& of_ranks) {
-  // The operation sendrecv alone is no kind of op: its ranks send each other messages.
+  // Only the operation sendrecv is not a kind of op: its ranks send each other messages.
   const std::optional<program::OpKind> kind = program::op_kind_of(collectives::name(one.operation));
   const auto bytes = static_cast<double>(one.bytes);
   simulate::CollectiveEstimate most;

@@ -11,8 +11,7 @@
 
 namespace isoscale::analysis::predict {
 
-/// The predicted time of one collective of the workload `collectives`, with separate buffers for
-/// input and output.
+/// The predicted time of one out-of-place collective of the workload `collectives`.
 struct CollectiveTime {
   int ranks = 0, nodes = 0;  ///< of the whole mesh
   int members = 0;           ///< ranks of the group
@@ -23,7 +22,7 @@ struct CollectiveTime {
   double bytes = 0, count = 0;             ///< size of the message as nccl-tests counts it
   double seconds = 0;                      ///< time of the slowest group
   std::optional<double> algbw{}, busbw{};  ///< bytes/s; absent for barriers, and if the time is 0
-  /// `algorithm` is "" if the library has no choice; `protocol` then too, and if switches reduce.
+  /// `algorithm` is "" if the library has no choice; `protocol` also if network switches reduce.
   std::string algorithm{}, protocol{};
 };
 

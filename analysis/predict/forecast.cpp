@@ -158,7 +158,8 @@ int compare_with_baseline(const Question& question, const simulate::Machine& mac
 }
 
 /// Returns the measurement that would narrow the interval of the largest rank count most, since
-/// that interval is the widest. Absent if none narrows it by at least 2%, and for a data sheet.
+/// that interval is the widest. Absent if none narrows it by at least 2%, and for a machine that is
+/// known by a data sheet.
 std::optional<NextMeasurement> next_of(const Question& question, const ForecastCurve& curve) {
   if (!question.fit || question.run == nullptr) return std::nullopt;
   const auto found = std::find_if(curve.points.rbegin(), curve.points.rend(),
@@ -226,7 +227,8 @@ void warn(const Question& question, Prediction& prediction) {
     if (at.refused.empty()) requests.push_back(&at.request);
   }
   if (question.workload->is_training()) {
-    // Options that a software profile sets may be without effect; a warning is for the user's own.
+    // Only the user's own options are worth a warning; a software profile may set some without
+    // effect.
     for (const auto& [key, sentence] : workloads::stack::idle_options(requests)) {
       if (std::ranges::find(question.fixed, key) == question.fixed.end()) continue;
       prediction.warnings.push_back(sentence);
@@ -240,8 +242,7 @@ void warn(const Question& question, Prediction& prediction) {
       "what does)");
 }
 
-/// Adds the command that measures the best candidate, and a warning if the machine lacks the memory
-/// to run it.
+/// Adds the command that measures the best candidate, and a warning if it needs too much memory.
 void add_command(const Question& question, Prediction& prediction) {
   const workloads::Request& best = prediction.best.front().request;
   prediction.command = command_of(question, best);

@@ -22,14 +22,12 @@ namespace isoscale::analysis::predict {
 /// measured nor predicted, and if a what-if changes a part that the machine has no values for.
 [[nodiscard]] Prediction predict(const Question& question);
 
-/// Returns sentences that name the most expensive cause of a curve and the rank counts at which it
-/// changes.
+/// Returns sentences on the most expensive cause of a curve and the rank counts where it changes.
 [[nodiscard]] std::vector<std::string> limit_sentences(const ForecastCurve& curve);
 
 // The declarations below are parts of predict(); other files use some of them too.
 
-/// Predictions for more than this many times the largest measured rank count are marked as
-/// extrapolated.
+/// Forecasts beyond this many times the largest measured rank count are marked as extrapolated.
 inline constexpr int most_trusted_growth = 32;
 /// The relative standard deviation of a step time that is predicted from a data sheet alone. It is
 /// the error of such predictions against published step times (docs/predicting.md lists them).
@@ -95,13 +93,12 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 
 /// Returns the standard deviation of all sources of `uncertainty` together, relative to the value.
 [[nodiscard]] double total(const Uncertainty& uncertainty);
-/// Returns the width of an efficiency's 90% interval. It is symmetric on a logarithmic scale, since
-/// the error is relative.
+/// Returns the width of an efficiency's 90% interval, which is symmetric on a logarithmic scale.
 [[nodiscard]] double interval_width(double efficiency, const Uncertainty& uncertainty);
 
 /// Returns possible next measurements, each with the width that the interval of the efficiency of
 /// `forecast` would then have, narrowest first. Each command measures all that a prediction needs:
-///   the curve and collectives on twice its ranks too, which gives one more point that tests the
+///   the curve and collectives, also on twice as many ranks: one more point that tests the
 ///     prediction, a shorter extrapolation, and the growth of latency with the group; left out if
 ///     the forecast has fewer ranks, or if the run already measured there
 ///   the same points for four times as long, which halves the error of their medians

@@ -66,7 +66,7 @@ Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {
   if (question.fit) {
     return uncertainty_with(*question.fit, fit_parts(*question.fit, question.machine, forecast));
   }
-  // Beyond the largest job on which the software's profile is based, each doubling adds 1%.
+  // Each doubling of ranks beyond the largest job behind the software's profile adds 1% of error.
   constexpr double per_doubling = 0.01;
   const simulate::Machine& sheet = question.machine;
   const int known = sheet.software.most_ranks;
@@ -83,7 +83,7 @@ Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {
 constexpr double efficiency_error = 0.02;
 
 /// Returns the uncertainty of `efficiency` against a predicted baseline. An error that changes both
-/// step times alike cancels, but for the lost time, whose share of the step it changes.
+/// step times alike (`common`) cancels, except that it changes the share of the step that is lost.
 Uncertainty of_efficiency(Uncertainty uncertainty, double efficiency) {
   if (uncertainty.common == 0) return uncertainty;
   const double apart =
@@ -100,8 +100,7 @@ constexpr std::string_view beyond_model = "beyond the model";
 efficiency::Waterfall lost_time(const efficiency::StepLoss& of_point,
                                 const ForecastBaseline& baseline) {
   efficiency::Waterfall result = efficiency::waterfall(of_point, baseline.loss);
-  // A cause that one of the two steps lacks takes no time in it, so the comparison is still
-  // complete.
+  // A cause that one of the steps lacks takes no time in it, so the comparison is complete.
   result.missing.clear();
   result.explains = true;
   // step_loss() sets the slowest rank's step time equal to the mean over ranks, so the loss "uneven

@@ -28,10 +28,9 @@ constexpr double expected_error = 0.04, expected_weight = 2;
 /// The probability that lies beyond each end of a forecast's 90% interval.
 constexpr double tail_90 = 0.05;
 
-/// Returns the weight of a point whose rank count is this many doublings away from the rank count
-/// that is predicted: each doubling divides the weight by four. The communication time that the
-/// model does not predict grows with ranks, so the largest points tell most about the error at
-/// larger counts.
+/// Returns the weight of a point whose rank count is this many doublings away from the predicted
+/// one: each doubling divides the weight by four. The communication time that the model misses
+/// grows with ranks, so the largest points tell most about the error at larger counts.
 double weight_at(double doublings_away) { return std::exp2(-2 * std::abs(doublings_away)); }
 
 /// Returns the weight of a point by its precision. It is low if the standard error of the point's

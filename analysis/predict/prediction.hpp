@@ -20,8 +20,7 @@ template <class Item>
 struct Metric;
 }
 
-/// Predicts step times on more ranks than were measured. The machine is known from a run or from a
-/// data sheet.
+/// Predicts step times on more ranks than were measured, for the machine of a run or data sheet.
 namespace isoscale::analysis::predict {
 
 /// A value and its 90% interval.
@@ -39,8 +38,8 @@ struct Uncertainty {
   double noise = 0;   ///< deviation of the step time from step to step
   double launch = 0;  ///< deviation of the median step from launch to launch
   double fit = 0;     ///< error of the model, at the measured points and for larger rank counts
-  /// The part of `fit` (of its square) that lengthens or shortens the steps of all rank counts
-  /// alike, since all are predicted from the same data sheet and software profile.
+  /// The part of `fit` (fit^2 includes common^2) that lengthens or shortens the steps of all rank
+  /// counts alike, since all are predicted from the same data sheet and software profile.
   double common = 0;
 };
 
@@ -65,7 +64,7 @@ struct MeasuredPoint {
   int ranks = 0, nodes = 0;
   mesh::Shape mesh{};
   double step_time = 0, throughput = 0;
-  double work_growth = 1;  ///< PointReport::work_growth
+  double work_growth = 1;  ///< work of a step / tokens of its batch
   std::optional<double> efficiency{};
   double simulated = 0;  ///< seconds; without the factor Prediction::correction
 };
@@ -131,7 +130,7 @@ struct Subject {
   std::string source{};  ///< name of the file with the run or the data sheet
   std::string title{};   ///< title of the curve
   int node_ranks = 1;    ///< ranks on each node in the prediction
-  /// The measured points with the same work, in ascending order of ranks. Any may be the baseline.
+  /// The measured points of the predicted work, ascending in ranks. Any may be the baseline.
   std::vector<MeasuredPoint> measured{};
   std::string network{};  ///< a sentence that says where a replaced network is from; "" = none
   std::vector<PartSource> parts{};
@@ -143,8 +142,8 @@ struct Prediction : Subject {
   std::string machine{};
   std::string software{};  ///< "NeMo, 2025"; "" for a run, which measured its software
   std::string workload{};
-  std::string throughput_unit{};        ///< throughput_unit() of all points
-  std::optional<double> correction{};   ///< measured / simulated step time; only of runs
+  std::string throughput_unit{};        ///< unit of the throughput of all points
+  std::optional<double> correction{};   ///< measured / simulated step time; absent for a data sheet
   std::optional<MfuCeiling> ceiling{};  ///< what MFU on the unchanged machine is relative to
   std::optional<int> baseline{};        ///< rank count that efficiency is relative to
   ForecastCurve base{};
@@ -157,8 +156,7 @@ struct Prediction : Subject {
   /// The bytes that this command needs on the device of a rank, as `run --dry-run` counts them. A
   /// run may need more than the training software whose memory is predicted.
   std::optional<double> command_memory{};
-  /// The samples and the tokens of a step under strong scaling; absent if the workload's steps have
-  /// none.
+  /// The samples and tokens of a step under strong scaling; absent if the workload has none.
   std::optional<double> batch{}, tokens_per_step{};
   std::string options{};  ///< options that the user gave with --set: "batch=256 zero=1"
 

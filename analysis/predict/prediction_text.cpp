@@ -134,8 +134,7 @@ render::DocumentTable forecast_table(const Prediction& prediction) {
   return result;
 }
 
-/// Adds a cell for the memory on the device. If any row in `all` needs memory on the host, adds
-/// another cell for that.
+/// Adds a cell for the memory on the device, and one for that on the host if any row needs some.
 template <class Row>
 void add_memory(const std::vector<Row>& all, const Row& at, std::vector<render::Cell>& cells) {
   cells.push_back({"memory/rank", value_json(at.memory.device), Unit::bytes});
@@ -143,8 +142,7 @@ void add_memory(const std::vector<Row>& all, const Row& at, std::vector<render::
   cells.push_back({"on the host", value_json(at.memory.host), Unit::bytes});
 }
 
-/// Returns a table of a step's parts, memory and MFU by rank count; empty if no forecast has a
-/// breakdown.
+/// Returns a table of a step's parts, memory and MFU by rank count; empty without breakdowns.
 render::DocumentTable parts_table(const ForecastCurve& curve) {
   render::DocumentTable result;
   for (const Forecast& at : curve.points) {
@@ -264,8 +262,7 @@ render::Facts header_facts(const Prediction& prediction) {
   return facts;
 }
 
-/// Returns a sentence for each factor by which tokens count in the throughput, with its rank
-/// counts.
+/// Returns, for each factor by which tokens count in the throughput, a sentence with its ranks.
 render::Facts growth_facts(const Prediction& prediction) {
   std::map<double, std::vector<int>> ranks;
   for (const MeasuredPoint& at : prediction.measured) ranks[at.work_growth].push_back(at.ranks);

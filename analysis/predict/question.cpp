@@ -255,7 +255,8 @@ void name_parts(const std::string& source, Question& question) {
 }
 
 /// Adds a warning that names the collectives and messages whose times between nodes do not follow
-/// from what `machine`, a run, measured. Their times are then those of the question's data sheet.
+/// from the measurements of the run `machine`. Their times are then those of the question's data
+/// sheet.
 void warn_of_unmeasured(const simulate::Machine& machine, const std::string& name,
                         Question& question) {
   constexpr double any_bytes = 1e6;
@@ -404,7 +405,7 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
       machine.network->ports_per_rank = other.network->ports_per_rank;
       machine.network->tiers = other.network->tiers;
       machine.network->collnet = other.network->collnet;
-      // Switches between nodes reduce if those of the other network do.
+      // Switches between nodes reduce (CollNet) exactly if those of the other network do.
       std::vector<simulate::Algorithm>& algorithms = machine.network->algorithms;
       std::erase(algorithms, simulate::Algorithm::collnet);
       if (machine.network->collnet) algorithms.push_back(simulate::Algorithm::collnet);

@@ -67,8 +67,7 @@ struct WhatIf {
 /// Says whether the user gives the mesh or a search finds the fastest one.
 enum class Meshes : std::uint8_t { given, searched };
 
-/// The input of a prediction: the work, the machine, the rank counts, the what-ifs, and the
-/// measurements of a run.
+/// The input of a prediction: work, machine, rank counts, what-ifs, and measurements of a run.
 struct Question : Subject {
   const workloads::Workload* workload = nullptr;  ///< not owned: one of the program's workloads
   /// Model, options and precision, on a mesh of one rank.

@@ -93,8 +93,8 @@ std::string stage_key(const Request& request) {
   return key_of(request, {Axis::tp, Axis::cp, Axis::ep, Axis::dp},
                 {"microbatch", "zero", "recompute", "sequence_parallel"});
 }
-/// Requests with equal keys have the same head_numbers(). The output projection is never
-/// recomputed.
+/// Requests with equal keys have the same head_numbers(). The key lacks `recompute`, since the
+/// output projection is never recomputed.
 std::string head_key(const Request& request) {
   return key_of(request, {Axis::tp, Axis::cp, Axis::ep, Axis::dp},
                 {"microbatch", "zero", "sequence_parallel"});
@@ -118,7 +118,7 @@ Request stages_of_one_layer(const workloads::Workload& workload, const Request& 
   mesh::Shape shape = request.mesh;
   shape.pp = stages;
   shape.dp = 1;
-  // Without experts ep only shards states.
+  // Without experts, ep only shards states, and this request shards none.
   if (workloads::stack::options_of(request).experts == 0) shape.ep = 1;
   result.options["batch"] =
       std::to_string(workloads::stack::options_of(request).microbatch * stages * shape.ep);
@@ -246,8 +246,7 @@ StageBytes QuickEstimate::largest_stage(const Request& request) const {
     if (s == 0 && request.trainer == workloads::Trainer::none) {
       need += std::max(0, pipeline.microbatches - in_flight) * numbers.input;
     }
-    // An embedding, which only the first stage may have, has as many elements as the output
-    // projection.
+    // The embedding, which only the first stage may have, is as large as the output projection.
     if (s == 0 && workloads::stack::Geometry{request, {.pp = s}}.embedding > 0) need += head.states;
     if (is_last) {
       const bool others_wait = is_split || pipeline.schedule == Schedule::gpipe;

@@ -33,8 +33,7 @@ using results::CalibrationCurve;
 using results::PointData;
 using results::RunData;
 
-/// Returns the operand types, with compute mode, of matrix multiplications in a precision such as
-/// "tf32" or "fp8".
+/// Returns the operand types and compute modes of GEMMs in a precision such as "tf32" or "fp8".
 std::vector<std::pair<program::DType, program::ComputeMode>> operands_of(std::string_view dtype) {
   using enum program::DType;
   constexpr auto native = program::ComputeMode::native;
@@ -68,8 +67,7 @@ std::vector<simulate::TimedGemm> gemms_of(const results::CalibrationData& calibr
   return gemms;
 }
 
-/// Returns the kind of op whose time a calibration curve measured; absent if steps have no op of
-/// this kind.
+/// Returns the kind of op that a calibration curve timed; absent if steps have no op of this kind.
 std::optional<OpKind> kind_of(std::string_view op) {
   if (op == "sendrecv" || op == "p2p") return OpKind::exchange;
   const std::optional<OpKind> kind = program::op_kind_of(op);
@@ -127,8 +125,9 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
 
 /// Returns the calibration of a run as measured times of a machine. It contains, for each element
 /// type, the multiplications with cold caches, or all if none had cold caches; the library's own
-/// collectives, with the element type `dtype` if it was measured; and messages in pairs or in a
-/// ring of as many ranks: a curve without labels if there is one, then the one with more sizes.
+/// collectives, with the element type `dtype` if it was measured; and messages in pairs (p2p) or in
+/// a ring (sendrecv). Of the curves for one op and group size, only the best is kept (see Merit
+/// below).
 simulate::Measured calibrated(const results::RunData& run,
                               const results::CalibrationData& calibration,
                               const std::string& dtype) {
@@ -177,8 +176,7 @@ results::CalibrationData required_calibration(const RunData& run) {
   return result;
 }
 
-/// Adds op times from traced steps. They replace times that micro-benchmarks measured for the same
-/// shapes.
+/// Adds op times from traced steps, which replace micro-benchmark times of the same shapes.
 void add_traced(simulate::Measured& measured, TracedOps traced) {
   const auto is_traced = [&](const simulate::TimedGemm& of) {
     return std::ranges::any_of(traced.gemms, [&](const simulate::TimedGemm& at) {
@@ -277,7 +275,7 @@ workloads::Model model_of(const results::PointData& point) {
                          .source = "the run file",
                          .gated_mlp = gated != point.model_shape.end() && gated->second == "yes"};
   for (const auto& [key, size] : workloads::model_sizes()) model.*size = number_in(point, key);
-  // A run file does not say the following two; they are known of the models of Isoscale.
+  // A run file does not say the following two; they are known for the built-in models.
   for (const workloads::Preset& preset : workloads::model_presets()) {
     if (preset.name != point.model) continue;
     const workloads::Model known = workloads::parse_model(preset.toml, preset.name);

@@ -53,9 +53,9 @@ struct TracedOps {
 /// cores or a GPU or have injected faults are returned only if there are no others.
 [[nodiscard]] std::vector<const results::PointData*> stepped_points(const results::RunData& run);
 
-/// Multiplies the calibrated times of collectives in `measured` by the factor, from 0.1 to 10, by
-/// which calls of their kind take longer in the traced steps of `points` if they hardly overlap
-/// with the rank's own compute; kinds without such calls stay as they are. The times differ because
+/// Multiplies the calibrated times of each kind of collective in `measured` by a factor from 0.1 to
+/// 10: how much longer its calls take in the traced steps of `points` while they hardly overlap
+/// with the rank's own compute. Kinds without such calls stay as they are. The times differ because
 /// a calibration repeats calls back to back on their own buffers, while in a step the data has just
 /// been computed, and compute or idle time lies between calls. Returns the additional factor, from
 /// 1 to 10, for calls that overlap with the rank's own compute.

@@ -53,8 +53,7 @@ RanksByNode ranks_by_node(std::size_t ranks, const simulate::Layout& layout) {
   return result;
 }
 
-/// The variance between the ranks of a node, and the variance between nodes, by analysis of
-/// variance.
+/// The variances between the ranks of a node and between nodes, by analysis of variance.
 struct Components {
   double rank = 0, node = 0;
 };

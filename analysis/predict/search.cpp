@@ -31,7 +31,7 @@ using workloads::Request;
 /// A request (mesh and options) and what the search knows about it so far.
 struct Entry {
   const workloads::Request* request = nullptr;
-  double seconds = 0;   ///< seconds of the step: simulated, or estimated until then
+  double seconds = 0;   ///< seconds of the step: first estimated, then simulated
   double estimate = 0;  ///< seconds by the quick estimate
   workloads::stack::Schedule schedule{};
   StageBytes largest_stage{};  ///< stage with the most memory, estimated
@@ -215,8 +215,7 @@ class Search {
   }
 
   /// Simulates the whole step of an entry and divides its time into parts. If the entry does not
-  /// fit, only its memory is computed; mostly the program of its largest stage is enough to find
-  /// this.
+  /// fit, only its memory is computed, in most cases from the program of its largest stage alone.
   void simulate_whole(Entry& entry) const {
     const Request& request = *entry.request;
     entry.whole = StepEstimate{.simulated = std::numeric_limits<double>::infinity()};

@@ -45,14 +45,14 @@ struct SearchResult {
 /// candidate is possible or none fits.
 ///
 /// QuickEstimate estimates time and memory of all candidates. In ascending order of estimated time,
-/// candidates are simulated with their whole programs. Once `search_keeps` have been simulated,
-/// a candidate is left out if its estimate exceeds the time of the fastest of them by more than an
+/// candidates are simulated with their whole programs. Once `search_keeps` have been simulated, a
+/// candidate is left out if its estimate exceeds the time of the fastest of them by more than an
 /// allowance. The allowance is `search_slack`; once three candidates with the same schedule have
 /// been simulated, it is the largest error of their estimates plus `search_margin`, but never more
 /// than `search_slack`. The search ends at the first candidate that exceeds `search_slack`, or when
 /// it has taken too long (see SearchResult::complete). The fastest candidate is found if no
-/// estimate is too high by more than the allowance; the others of the result are the fastest of
-/// those that were simulated for this. If the workload is not built from the stack of layers,
+/// estimate is too high by more than the allowance; the other results are the fastest of those
+/// simulated by then. If the workload is not built from the stack of layers,
 /// QuickEstimate does not know it, and all candidates are simulated.
 ///
 /// The memory of a candidate is that of its whole programs, or of one stage's program if this stage
@@ -148,7 +148,7 @@ inline constexpr int most_probed_layers = 4;
 /// for the last stage or for another one, whichever takes longer. Here n is the number of messages
 /// that no pass hides. It follows from the order in which a stage posts its messages
 /// (stack::steps_of): in 1f1b each round waits for an exchange with the next stage and for one with
-/// the previous stage; in zb-h1 weight gradients hide one of the two. In zb-h1 two terms more count
+/// the previous stage; in zb-h1 weight gradients hide one of the two. Two more terms of zb-h1 count
 /// weight gradients of the last stage that run beside passes of other stages, and those that fill
 /// no bubble. The formula is exact if there are at least two microbatches per stage.
 [[nodiscard]] double pipeline_seconds(const workloads::stack::Pipeline& pipeline,

@@ -57,8 +57,8 @@ class Space {
             if (dp != question_.mesh.end() && dp->second != shape.dp) continue;
             if (shape.dp > 1 && !workload_.axes.contains(mesh::Axis::dp)) continue;
             const bool is_plain = shape.dp == 1 && !question_.mesh.contains(mesh::Axis::ep);
-            // With dp = 1, such a mesh shards states over the same ranks as the mesh that has them
-            // along dp and ep = 1.
+            // With dp = 1, this mesh shards states over the same ranks as the mesh that has ep = 1
+            // and these ranks along dp, so it would be a duplicate.
             if (shards_over_ep(shape) && is_plain) continue;
             if (!mesh::violation(shape, limits_)) add_mesh(shape);
           }
@@ -84,8 +84,8 @@ class Space {
     if (axis == mesh::Axis::cp && question_.base.mesh.cp == 1) return {1};
     if (axis == mesh::Axis::ep && !has_experts()) {
       if (!may_shard()) return {1};
-      // Without experts, states are sharded over dp (ep = 1), or over the ranks of a node beside
-      // those of tp and cp (ep = their number).
+      // Without experts, states are sharded over dp (ep = 1), or inside a node over the ranks that
+      // tp and cp leave (ep = their number).
       const int node_ranks = question_.node_ranks;
       const int taken = ranks_ / available, shards = node_ranks / taken;
       const bool fills = shards > 1 && shards * taken == node_ranks && available % shards == 0;

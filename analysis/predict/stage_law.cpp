@@ -151,7 +151,7 @@ constexpr std::array<Number, 10> all_numbers{
     &StageNumbers::ends,       &StageNumbers::states,     &StageNumbers::workspace,
     &StageNumbers::activation, &StageNumbers::recomputed, &StageNumbers::input,
     &StageNumbers::output};
-/// The output projection adds to the first numbers of `all_numbers`; this is their count.
+/// The number of entries at the front of `all_numbers` to which the output projection adds.
 constexpr std::size_t of_head = 5;
 
 }  // namespace

@@ -79,7 +79,8 @@ void require_steps(const EstimateSetting& setting, const Request& request) {
                                           setting.layout.node_of_rank.size(), request.mesh.size()));
 }
 
-/// Sums `bytes_of(space)` over all memory spaces, those of the device, and those of the host.
+/// Returns the sums of `bytes_of(space)` over all memory spaces, over those of the device, and over
+/// those of the host.
 template <class BytesOf>
 StepMemory memory_sum(const BytesOf& bytes_of) {
   StepMemory sum;
@@ -208,7 +209,8 @@ void add_costs(const results::PointData& point, int ranks, StepEstimate& result)
 /// time by cause (StepLoss) are added.
 Simulated explained_step(const EstimateSetting& setting, const Request& request, double share = 1) {
   Simulated step = simulated_step(setting, request, share);
-  // simulated_step() has freed the programs, which take much memory.
+  // The costs are computed only here, after simulated_step() has freed the programs, since these
+  // take much memory.
   if (step.estimate.point) add_costs(*step.estimate.point, request.mesh.size(), step.estimate);
   return step;
 }

@@ -19,8 +19,7 @@ namespace isoscale::analysis::predict {
 /// Selects what is estimated: only the time, or also a traced step that is divided into parts.
 enum class Detail : std::uint8_t { time, trace };
 /// Selects the ranks that are simulated to find the delay by noise: one for each class of ranks
-/// with equal programs, or every rank. The time without noise always comes from one rank for each
-/// class.
+/// with equal programs, or every rank. The time without noise always comes from one rank per class.
 enum class Ranks : std::uint8_t { by_class, each };
 
 /// Says how steps are estimated. The references must outlive the call that gets them.
@@ -95,15 +94,14 @@ void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts
 
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
 
-/// Returns the memory with which `isoscale run` plays the request: that of its own programs, not of
+/// Returns the memory that `isoscale run` needs for the request: for its own programs, not those of
 /// training software, with the sections that check results. On the host device a run also needs
 /// copies for MPI, which are not counted.
 [[nodiscard]] StepMemory run_memory(const workloads::Workload& workload,
                                     workloads::Request request);
 
-/// Returns the device memory of a rank of one pipeline stage. It builds only the program of this
-/// stage, and the whole step needs at least as much. The workload must be built from the stack of
-/// layers.
+/// Returns the device memory of a rank of one pipeline stage, from the program of this stage alone;
+/// the whole step needs at least as much. The workload must be built from the stack of layers.
 [[nodiscard]] double stage_device_bytes(const workloads::Request& request, int stage);
 
 /// Returns layers times microbatches of the steps that estimate_step() simulates for a request. The

@@ -76,8 +76,7 @@ constexpr std::array<std::string_view, 6> type_names{"f64", "f32", "tf32", "f16"
 constexpr std::array matrix_types{program::DType::f64, program::DType::f32,  program::DType::f32,
                                   program::DType::f16, program::DType::bf16, program::DType::e4m3};
 
-// Each function below reads one table; SheetSection::read() then refuses all other keys of the
-// table.
+// Each function below reads one table; SheetSection::read() then refuses its other keys.
 
 simulate::AttentionKernel read_attention(SheetSection& section) {
   const SheetRange reached{1e-3, 1, "share of the peak by the FLOP of causal attention"};

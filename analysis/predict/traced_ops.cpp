@@ -40,8 +40,7 @@ struct Samples {
   int ranks = 0;                ///< rank count of the points that the times are from
   std::vector<double> alone{};  ///< one mean for each step, over the ops that ran alone
   std::vector<double> solo{};   ///< one mean for each rank, from its step without communication
-  /// Sums over the ops that did not run alone: time during communication (`beside`), rest of their
-  /// time (`apart`).
+  /// Sums over ops that did not run alone: time during communication, and the rest of their time.
   double beside = 0, apart = 0;
   std::size_t ops_beside = 0;
 };
@@ -56,7 +55,7 @@ using ShapeOfOp = std::vector<const Shape*>;
 struct Pool {
   std::map<Shape, Samples> shapes{};
   std::vector<double> gaps{};  ///< for each traced step of a rank, mean seconds from op to op
-  /// Sums over ops: variance of the time over steps, squared mean time.
+  /// Sums over ops: of the variance of an op's time over steps, and of its squared mean time.
   double deviations = 0, squares = 0;
 };
 
@@ -261,8 +260,7 @@ double slowdown_of(const Pool& pool) {
 
 bool is_sound(const PointData* point) { return results::is_scaling_result(point->labels); }
 
-/// The seconds that transfers took in steps, and the seconds that the calibration gives for the
-/// same calls.
+/// The seconds of transfers in steps, and those that the calibration gives for the same calls.
 struct Times {
   double taken = 0, alone = 0;
 };
@@ -277,7 +275,7 @@ bool is_collective(program::OpKind kind) {
 }
 
 /// Returns the time at which the last member ended, for each instance (one call by all ranks of a
-/// group) of a collective. The root of a tree may end much earlier.
+/// group) of a collective. Some members, such as the root of a tree, may end much earlier.
 std::vector<units::Nanoseconds> ends_of(const breakdown::TracedStep& step) {
   std::vector<units::Nanoseconds> ends(step.instances);
   for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
@@ -339,8 +337,8 @@ void add_rank(const PointData& point, const breakdown::TracedStep& step,
 /// factor the two calls cannot have done the same work.
 constexpr double most = 10;
 
-/// Returns the factor on the times of a kind of collective that hardly overlaps with compute; 1 if
-/// there are no such calls.
+/// Returns the factor from calibrated times to times in steps, for calls of this kind that hardly
+/// overlap with compute; 1 if there are no such calls.
 double factor_apart(const Sums& sums, OpKind kind) {
   const auto found = sums.apart.find(kind);
   if (found == sums.apart.end()) return 1;

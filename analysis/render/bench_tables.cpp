@@ -146,8 +146,7 @@ struct Quantity {
   double unit;  ///< the cells' unit in SI units, such as 1e-6 for us
 };
 
-/// Returns a matrix of the pairs of ranks for each quantity that was measured, if there are at most
-/// 16 ranks.
+/// Returns a matrix of the pairs of ranks for each measured quantity, but none for over 16 ranks.
 std::vector<DocumentTable> matrices(const PointReport& point) {
   constexpr Quantity quantities[] = {
       {"one-way latency in us, from (row) to (column)", &microbench::PairReport::latency, 1e-6},
@@ -228,8 +227,7 @@ Metrics<ClassReport> class_metrics() {
 
 std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench) {
   std::vector<CollectiveGroup> groups;
-  // This map finds the row of a size quickly, since a report may have many tables with hundreds of
-  // rows each.
+  // Finds the row of a size quickly, since a report may have many tables of hundreds of rows.
   std::map<std::pair<std::size_t, decltype(size_key(bench.rows.front()))>, std::size_t> open;
   std::map<decltype(names_of(*bench.rows.front().data)), std::size_t> group_of_names;
   for (const RowReport& row : bench.rows) {

@@ -17,8 +17,7 @@
 #include "base/text.hpp"
 #include "results/records/layout.hpp"
 
-/// Writes the calibration of a run: the curves and rates that were fitted to the rows of
-/// micro-benchmarks.
+/// Writes the calibration of a run: the curves and rates fitted to rows of micro-benchmarks.
 namespace isoscale::analysis::render {
 namespace {
 

@@ -15,8 +15,7 @@
 #include "analysis/render/render.hpp"
 #include "base/text.hpp"
 
-/// Writes an index of runs as tables, as JSON, and as CSV with a line for each experiment of each
-/// run.
+/// Writes an index of runs as tables, as JSON, and as CSV with a line per experiment of each run.
 namespace isoscale::analysis::render {
 namespace {
 
@@ -365,8 +364,7 @@ Json index_json(const catalog::Index& index) {
 }
 
 Json index_report_json(const IndexReport& report) {
-  // The objects of the runs have no key for points: an empty list would look as if the runs had no
-  // points.
+  // The objects of runs have no key for points: an empty list would look as if there were none.
   const auto head = [](const IndexRun& run) { return run_head_json(run, run.file); };
   Json object{{"schema_version", report_schema_version},
               {"runs", list_json(report.index.runs, head)},

@@ -116,8 +116,7 @@ std::string share_text(const breakdown::BreakdownResult& breakdown,
   const double seconds = parts.*part;
   const std::string share = percent(seconds / breakdown.mean->step);
   if (!is_known(breakdown, part)) return seconds == 0 ? std::string{undefined} : "≥" + share;
-  // An exact zero is shown as "0", which readers can skip and which differs from a small share that
-  // rounds to "0.0%".
+  // An exact zero is "0", which readers can skip, unlike a small share that rounds to "0.0%".
   if (seconds == 0) return "0";
   return part == &breakdown::Breakdown::transfer && !breakdown.wait_known ? "≤" + share : share;
 }

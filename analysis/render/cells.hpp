@@ -48,8 +48,8 @@ struct Category {
 [[nodiscard]] std::string few_steps_text(const PointReport& point);
 /// Returns the unit of the throughput of a curve's points; "throughput" if it has none.
 [[nodiscard]] std::string throughput_unit(const Curve& curve);
-/// Returns a sentence on how often tokens count in the throughput (PointReport::work_growth); "" if
-/// once.
+/// Returns a sentence that says by which factor tokens count in the throughput, the `work_growth`
+/// of a PointReport; "" if it is 1.
 [[nodiscard]] std::string growth_text(double work_growth);
 /// Returns the time of one part of `parts` (the breakdown of the step, or of a phase, layer or the
 /// like in it) as a share of the whole step. "≥" precedes a share of which only a lower bound is
@@ -59,8 +59,7 @@ struct Category {
                                      double breakdown::Breakdown::*part,
                                      const breakdown::Breakdown& parts);
 
-/// Returns the labels of a point, and "unverified" if its results were not checked or "WRONG" if
-/// they are wrong.
+/// Returns a point's labels, and "unverified" if its results were not checked or "WRONG" if wrong.
 [[nodiscard]] std::string notes(const PointReport& point);
 /// Returns the reason why a point has no numbers, such as "skipped: 12 heads do not divide by 8";
 /// "" if the point is ok.

@@ -52,8 +52,7 @@ bool asks_for(const PointReport& point, const char* key, std::string_view usual)
   return !option.empty() && option != usual;
 }
 
-/// Returns the share of the step in which the ranks of a replica compute; absent where none of them
-/// was traced.
+/// Returns the share of the step in which a replica's ranks compute; absent if none was traced.
 std::optional<double> utilisation(const PointReport& point, int replica) {
   double compute = 0, step = 0;
   for (std::size_t i = 0; i < point.breakdown.ranks.size(); ++i) {

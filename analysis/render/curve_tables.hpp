@@ -82,8 +82,7 @@ using LostColumn = std::pair<std::string, const efficiency::Waterfall*>;
 [[nodiscard]] Facts joined_remarks(const merge::JoinedCurve& joined,
                                    std::span<const RunReport> reports);
 
-/// Collects remarks (key and sentence) about points. Equal remarks about several points become one
-/// line: "2, 4 ranks: ...".
+/// Collects remarks (key and sentence) about points; equal ones share a line: "2, 4 ranks: ...".
 class Sentences {
  public:
   /// append_to() appends the sentences in the order of these keys.
@@ -121,8 +120,8 @@ class Sentences {
 [[nodiscard]] Facts cause_remarks(const Curve& curve);
 
 /// Returns the lines below the tables of a micro-benchmark: labels, folded streams, times of setup,
-/// verified and wrong results, GPU clocks, rows of tf32 in other arithmetic, failed pairs and slow
-/// pairs.
+/// verified and wrong results, GPU clocks, tf32 rows that were computed in other arithmetic, failed
+/// pairs and slow pairs.
 [[nodiscard]] Facts bench_remarks(const PointReport& point);
 
 /// Returns sentences that explain the tables of joined curves.

@@ -22,8 +22,8 @@
 #include "statistics/robust.hpp"
 
 /// Represents a report as a list of blocks, independent of the output format. Numbers stay numbers,
-/// and texts (except Facts) stay as they are in run files: the code that writes a format formats,
-/// escapes, wraps and shortens them.
+/// and texts (except Facts) stay as they are in run files: to_text() and to_markdown() format,
+/// escape, wrap and shorten them.
 namespace isoscale::analysis::render {
 
 using Json = nlohmann::ordered_json;
@@ -37,9 +37,9 @@ using Value = Json;
 /// `without_interval` and `if_it_fits` lose their intervals; then the columns with `if_it_fits` are
 /// left out. Drawings always stay in text.
 enum class Keep : std::uint8_t {
-  value_only,  ///< its numbers never show their intervals, which have a column of their own
+  value_only,  ///< the column's numbers show no intervals; another column shows them
   always,
-  without_interval,  ///< its numbers may lose their intervals
+  without_interval,  ///< the column's numbers may lose their intervals
   if_it_fits,        ///< the whole column may be left out
   drawing,           ///< bars, which only plain text shows
 };
@@ -93,7 +93,7 @@ using Document = std::vector<Block>;
 
 /// Appends the blocks of `more` to the document.
 void append(Document& document, Document more);
-/// These functions append the facts or the table, unless they are empty.
+/// The next two functions append their second argument, unless it is empty.
 void append(Document& document, Facts facts);
 void append(Document& document, DocumentTable table);
 /// Appends the tables that are not empty.
@@ -102,22 +102,22 @@ void append(Document& document, std::vector<DocumentTable> tables);
 void append_sentences(Document& document, const std::vector<std::string>& sentences);
 void append(Facts& facts, Facts more);
 
-/// Returns plain text with lines of at most `columns` characters. Longer words stay whole. Facts,
-/// underlined headings and tables of Width::as_needed are neither wrapped nor shortened. Other
-/// tables that are too wide are narrowed as far as their columns allow.
+/// Returns plain text with lines of at most `columns` characters. Longer words are not split.
+/// Facts, underlined headings and tables of Width::as_needed are neither wrapped nor shortened.
+/// Other tables that are too wide are narrowed as far as their columns allow.
 [[nodiscard]] std::string to_text(const Document& document, std::size_t columns);
 /// Returns Markdown, in which tables have all columns except drawings and are not shortened. If the
 /// first block is a heading, it becomes the title.
 [[nodiscard]] std::string to_markdown(const Document& document);
 
-/// Outputs have lists of the metrics that they show; the word "..." in a list stands for further
-/// metrics. A metric's member `shown` says in which of these outputs "..." includes it, for example
-/// `in_text | in_csv`. JSON shows every metric that is not only for people.
+/// Each output (text, CSV, comparison, page) has a list of keys of the metrics that it shows. The
+/// word "..." in a list stands for all further metrics whose member `shown` has the bit of that
+/// output, for example `in_text | in_csv`. JSON shows every metric that is not only for people.
 inline constexpr unsigned in_text = 1, in_csv = 2, in_compare = 4, in_page = 8;
 inline constexpr unsigned everywhere = in_text | in_csv | in_compare | in_page;
 
-/// Describes one figure of an Item (a point, a curve, a row, ...); all reports use this
-/// description.
+/// Describes one figure (a number or a text) of an Item, which is a point, a curve, a row, ...; all
+/// reports use this description.
 template <class Item>
 struct Metric {
   /// The name in outputs for programs: "step_time". A metric whose key begins with "~" is only in
@@ -125,7 +125,7 @@ struct Metric {
   std::string_view key;
   std::string_view heading;  ///< for people: "step time"
   Unit unit = Unit::text;
-  Value (*value)(const Item&) = nullptr;  ///< in SI units; null: see stored_value()
+  Value (*value)(const Item&) = nullptr;  ///< in SI units; null: use stored_value()
   std::string_view sentence{};            ///< explains the figure in legends and on the page
   unsigned shown = 0;                     ///< outputs whose "..." includes it: in_text, in_csv, ...
   Keep keep = Keep::always;
@@ -156,7 +156,8 @@ template <auto First, auto... Rest>
     return at_path<Rest...>(std::invoke(First, item));
   }
 }
-/// The function of a metric whose value is a member of its item; value_json() converts the value.
+/// A function for Metric::value that returns a member of the item (see at_path() for `Path`), which
+/// value_json() converts.
 template <auto... Path>
 inline constexpr auto member =
     [](const auto& item) -> Value { return value_json(at_path<Path...>(item)); };
@@ -180,8 +181,8 @@ inline constexpr auto plain =
 void add_column(DocumentTable& table, DocumentColumn column, std::vector<Value> values);
 /// Adds the columns of `more`, which has as many rows as `table`.
 void add_columns(DocumentTable& table, DocumentTable more);
-/// A cell with the heading and the unit of its column; these two are used in the first row only.
-/// Words are aligned right unless the unit is `text`.
+/// A cell with the heading and the unit of its column; only the first row's headings and units
+/// count. Words are aligned right unless the unit is `text`.
 struct Cell {
   std::string heading;
   Value value;
@@ -193,8 +194,7 @@ void add_row(DocumentTable& table, std::vector<Cell> cells);
 /// Returns the table with its values as text, with all columns and nothing shortened.
 [[nodiscard]] TitledTable as_text(const DocumentTable& table);
 
-/// A column of a table of items that is not one of the items' metrics. It has one value for each
-/// item.
+/// A column for table_of() that has a given value for each item instead of a metric of the item.
 struct OtherColumn {
   DocumentColumn column;
   std::vector<Value> values;
@@ -290,8 +290,8 @@ template <class Item>
   return all;
 }
 
-/// Describes each metric that has a heading, by its key: heading, form and unit of its values, its
-/// sentence if it has one, and `shown` if `output` includes the metric in "...".
+/// Returns an object that describes, under its name, each metric that has a heading: the heading,
+/// form and unit, the sentence if there is one, and `shown` if "..." includes it in `output`.
 template <class Item>
 [[nodiscard]] Json described(Metrics<Item> metrics, unsigned output = 0) {
   Json all = Json::object();

@@ -76,7 +76,8 @@ void mark_frontier(std::span<Inference* const> all) {
   }
 }
 
-/// Returns the mean FLOP/s of a rank. The row stores the total FLOP of all calls on all ranks.
+/// Returns a rank's mean FLOP/s. The row has the FLOP of all calls on all ranks, and the number of
+/// calls, if not 1, as `tokens`.
 std::optional<double> rate_of(const microbench::RowReport& row, int ranks) {
   const std::optional<double> flop = number_of(*row.data, "flop");
   const double calls = number_of(*row.data, "tokens").value_or(1);
@@ -86,7 +87,7 @@ std::optional<double> rate_of(const microbench::RowReport& row, int ranks) {
   return *flop / calls / row.time->median / ranks;
 }
 
-/// Returns the status of the first row that is not ok; "ok" if there is none.
+/// Returns the status of the prefill row unless it is ok or missing, else that of the decode row.
 std::string_view status_of(const Inference& at) {
   results::PointStatus status = results::PointStatus::ok;
   for (const results::RowData* const row : {at.decode, at.prefill}) {
@@ -118,7 +119,7 @@ bool is_quantile(const std::string& key) {
   });
 }
 
-/// Returns the rows of the workload serve for this part, such as "rate".
+/// Returns the rows of the workload `serve` whose text "part" is `part`, for example "rate".
 std::vector<const microbench::RowReport*> serve_rows(const PointReport& point,
                                                      std::string_view part) {
   std::vector<const microbench::RowReport*> rows = rows_of(point, "serve");
@@ -126,7 +127,7 @@ std::vector<const microbench::RowReport*> serve_rows(const PointReport& point,
   return rows;
 }
 
-/// Returns the rows of request rates, in ascending order.
+/// Returns the serve rows that describe a request rate each, in ascending order of the rate.
 std::vector<const microbench::RowReport*> rates_of(const PointReport& point) {
   auto rates = serve_rows(point, "rate");
   std::ranges::stable_sort(
@@ -280,7 +281,7 @@ Json serve_json(const results::RowData& row) {
   }
   for (const auto& [key, value] : row.number) {
     if (is_quantile(key)) continue;
-    // All times in reports are in seconds, so their names do not say so.
+    // All times in reports are in seconds, so the names of times there lack the unit.
     constexpr std::string_view suffix = "_seconds";
     const bool is_time = key.ends_with(suffix);
     Json& number = object[is_time ? key.substr(0, key.size() - suffix.size()) : key];

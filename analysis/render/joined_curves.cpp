@@ -18,7 +18,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// The largest number of launches for which a table shows the step times of each.
+/// The table with the step time of each launch is left out if there are more launches than this.
 constexpr std::size_t most_columns = 6;
 
 using Numbers = std::set<std::size_t>;
@@ -52,7 +52,7 @@ void add_left_out(const merge::JoinedCurve& joined, std::span<const RunReport> r
 }
 
 /// Adds a remark about points that only one launch measured, and, if the table of step times is
-/// left out, a remark that names the formats that have them.
+/// left out, a remark that names the output formats with these times.
 void add_launches(const merge::JoinedCurve& joined, std::span<const RunReport> reports,
                   Facts& facts) {
   std::vector<int> once;

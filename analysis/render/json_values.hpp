@@ -30,8 +30,8 @@ template <class Number>
   return number_or_null(std::optional{number});
 }
 
-/// Returns a whole number of at most 9e15 as a JSON integer; treats any other number like
-/// number_or_null().
+/// Returns a whole number of at most 9e15, which is exact in a double, as a JSON integer; treats
+/// any other number like number_or_null().
 [[nodiscard]] inline nlohmann::ordered_json count_or_null(const std::optional<double>& count) {
   constexpr double most = 9e15;
   if (!count || !(std::abs(*count) <= most) || *count != std::floor(*count)) {
@@ -69,8 +69,8 @@ template <class Items, class Make>
                                                const char* samples);
 [[nodiscard]] nlohmann::ordered_json mesh_extents_json(const mesh::Shape& mesh);
 
-// The functions value_json() write a value of any type; null if it is absent, not finite, or "".
-// Only an Estimate is always an object (see time_json()).
+// The overloads of value_json() convert a value of any type to JSON; null if it is absent, not
+// finite, or "". Only an absent Estimate is an object, in which all times are null (time_json()).
 
 [[nodiscard]] inline nlohmann::ordered_json value_json(const std::string& text) {
   return text_or_null(text);
@@ -85,8 +85,8 @@ template <class Items, class Make>
     const std::optional<statistics::Estimate>& time) {
   return time_json(time, "plays");
 }
-/// Writes values that have an interval as located_json() does; writes other types as the JSON
-/// library does, but null if they are absent or not finite.
+/// Converts values that have an interval as located_json() does, and other types as the JSON
+/// library does, but returns null if they are absent or not finite.
 template <class Other>
 [[nodiscard]] nlohmann::ordered_json value_json(const Other& value) {
   if constexpr (requires { value->upper; }) {
@@ -100,8 +100,8 @@ template <class Other>
   }
 }
 
-/// Returns the keys that identify a run in all reports: id, file, created, isoscale_version,
-/// device, ranks, nodes, status and planned, the points that it was to measure.
+/// Returns an object with the keys that identify a run in all reports: id, file, created,
+/// isoscale_version, device, ranks, nodes, status and planned (the number of points to measure).
 template <class Run>
 [[nodiscard]] nlohmann::ordered_json run_head_json(const Run& run, const std::string& file) {
   return {{"id", run.id},
@@ -115,8 +115,8 @@ template <class Run>
           {"planned", number_or_null(run.planned > 0 ? std::optional{run.planned} : std::nullopt)}};
 }
 
-/// Returns the keys that both experiments and points have: workload, model, dtype, scaling,
-/// placement and options.
+/// Returns an object with the keys that both experiments and points have: workload, model, dtype,
+/// scaling, placement and options.
 template <class Of>
 [[nodiscard]] nlohmann::ordered_json experiment_head_json(const Of& of) {
   return {{"workload", of.workload}, {"model", of.model},         {"dtype", of.dtype},

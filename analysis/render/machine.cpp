@@ -232,7 +232,7 @@ Facts header(const RunReport& report, const Sections& sections) {
 DocumentTable device_table(const Curve& curve) {
   std::vector<const DeviceState*> states;
   std::vector<Value> ranks;
-  std::string device;  // that of the first point, since all points of a run use the same kind
+  std::string device;  // the first point's; all points of a run use one kind of device
   for (const PointReport& point : curve.points) {
     const DeviceState& at = point.devices;
     if (device.empty()) device = at.energy.of;

@@ -21,8 +21,8 @@ namespace isoscale::analysis::render {
 /// command, file, warnings and preflight checks. Warnings and checks are included only if
 /// `sections` has them.
 [[nodiscard]] Facts header(const RunReport& report, const Sections& sections = {});
-/// Returns what is said of a run that did not finish: "the run did not finish: it has 2 of its
-/// 15 points"; "the run did not finish" where the number of its points is not known.
+/// Returns a note for a run that did not finish: "the run did not finish: it has 2 of its 15
+/// points", or only "the run did not finish" if the number of its points is not known.
 [[nodiscard]] std::string partial_text(const results::RunData& run);
 /// Returns a description of the machine: "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256
 /// GiB", or "...: 2 kinds of node" if nodes differ.
@@ -36,13 +36,13 @@ namespace isoscale::analysis::render {
 /// worst results first, then the checks that were not made, grouped by reason.
 [[nodiscard]] std::string render_checks_text(const results::PreflightData& preflight);
 
-/// Returns a line with the counts of preflight checks by result, and a line for each warning and
-/// stop.
+/// Returns a line with the counts of preflight checks by result, and a line for each check with the
+/// result `warning` or `stop`.
 [[nodiscard]] Facts check_facts(const results::PreflightData& preflight);
 
 /// Returns an object with `results`, a list of the checks' results (name, verdict, host, device,
-/// what, cost, fix, allowed; null instead of an empty text), and with `facts`, the facts that were
-/// judged, or null if they are damaged in the file.
+/// what, cost, fix, allowed; null instead of an empty text), and with `facts`, the facts about
+/// the job that the checks judged, or null if they are damaged in the file.
 [[nodiscard]] nlohmann::ordered_json checks_json(const results::PreflightData& preflight);
 /// Returns the text of checks_json().
 [[nodiscard]] std::string render_checks_json(const results::PreflightData& preflight);

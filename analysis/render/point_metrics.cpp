@@ -50,8 +50,7 @@ Value by_place(const PointReport& point) {
               {"layer", places_json(of, of.by_layer, layer)}};
 }
 
-/// Returns an object for each traced rank, with its breakdown and the time that others waited for
-/// it.
+/// Returns, for each traced rank, its breakdown and the time that other ranks waited for it.
 Value traced_ranks(const PointReport& point) {
   Json rows = Json::array();
   const breakdown::BreakdownResult& breakdown = point.breakdown;
@@ -101,7 +100,7 @@ Value communicators(const PointReport& point) {
   return list_json(point.data->communicators, [](auto& made) { return record_json(made); });
 }
 
-/// Returns the results of --soak (bits of a replayed step); null if no step was replayed.
+/// Returns the results of --soak (see results::Soak); null if no step was replayed.
 Value soak_of(const PointReport& point) {
   const results::Soak& soak = point.data->soak;
   if (soak.replays == 0) return {};
@@ -109,7 +108,7 @@ Value soak_of(const PointReport& point) {
       {"replays", soak.replays}, {"seconds", soak.seconds}, {"differing", Json(soak.differing)}};
 }
 
-/// Returns the share of the step in which each traced rank computes, in the order of the key
+/// Returns the share of the step in which each traced rank computes, in the order of the list
 /// breakdown_of_rank.
 Value utilisation_of(const PointReport& point) {
   return list_json(point.breakdown.of_rank, [](const breakdown::Breakdown& parts) {
@@ -128,8 +127,7 @@ Value pipeline_of(const PointReport& point) {
               {"hand_over", of_times}};
 }
 
-/// Returns an object for each GEMM shape; seconds, FLOP and calls are those of one rank in one
-/// step.
+/// Returns an object for each GEMM shape, with seconds, FLOP and calls of one rank in one step.
 Value traced_gemms(const PointReport& point) {
   return list_json(breakdown::gemm_times(*point.data), [](const breakdown::GemmTime& at) {
     return Json{
@@ -157,8 +155,7 @@ Json interval_in(const std::optional<statistics::Located>& at) {
   return Json::array({*at->lower, *at->upper});
 }
 
-/// Returns the step time as statistics over steps, or over launches if the point joins several
-/// launches.
+/// Returns the step time's statistics over steps, or over launches if the point joins several.
 Value step_time_of(const PointReport& point) {
   if (point.launch > 0) return time_json(point.step_time, "launches");
   Json time = time_json(point.step_time, "steps");
@@ -192,7 +189,7 @@ Value wait_causes(const PointReport& point) {
   return Json{{"imbalance", waits->imbalance}, {"noise", waits->noise}};
 }
 
-/// The functions of metrics whose value is a member of the point's record (see `member` and
+/// Functions for Metric::value that return a member of the point's record (see `member` and
 /// `plain`).
 template <auto Member>
 constexpr auto stored = member<&PointReport::data, Member>;

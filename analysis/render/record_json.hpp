@@ -37,9 +37,9 @@ nlohmann::ordered_json field_json(const Record& record, const results::Table<Mem
   return list_json(field.member(record), [](const auto& row) { return record_json(row); });
 }
 
-/// Writes a field of type results::Lists, which is a list in each row of a table. The field has the
-/// name of the dataset with the offsets of these lists, such as sample_begin. From this name follow
-/// the list's key in JSON, `samples`, and the prefix sample_ that is cut from its entries' keys.
+/// Writes a field of type results::Lists, which is a list in each row of a table. The field is
+/// named like the dataset with the offsets of these lists, for example sample_begin; from this name
+/// come the list's key in JSON, `samples`, and the prefix sample_, which its entries' keys lose.
 template <class Record, class List, class Fields>
 nlohmann::ordered_json field_json(const Record& record, const results::Lists<List, Fields>& field) {
   const std::string_view name = field.name;

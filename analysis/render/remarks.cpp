@@ -112,8 +112,8 @@ std::string soak_text(const results::Soak& soak) {
 
 constexpr std::size_t most_of_kind = 20;  // limit on the shown lines of one kind
 
-/// Adds the times of setup: the creation of communicators, and the first call of the first row that
-/// communicates, in which the library sets up connections.
+/// Adds the times of setup: the creation of communicators, and the first call in the first row of a
+/// micro-benchmark that communicates; in this call, the library sets up connections.
 void add_setup(const PointReport& point, Facts& facts) {
   const auto text = [](double seconds) { return units::format(units::Seconds{seconds}); };
   if (point.data->communicator_creation > 0 && point.data->ranks > 1) {

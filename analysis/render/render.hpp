@@ -61,9 +61,9 @@ inline constexpr std::string_view report_schema_version = "1.4";
 /// Returns an object with the lists `index`, `machines` and `unreadable` of the JSON report.
 [[nodiscard]] nlohmann::ordered_json index_json(const catalog::Index& index);
 
-/// Returns one object for each measured row. The rows of one pair of ranks become one object, and
-/// so do the rows of one overlap of a GEMM with a collective. Rows of the workload infer are left
-/// out; add_inferences_json() adds them.
+/// Returns one object for each row of a micro-benchmark, except that all rows of a pair of ranks
+/// become one object, and so do those of an overlap of a GEMM with a collective. Rows of the
+/// workload `infer` are left out; add_inferences_json() adds them.
 [[nodiscard]] nlohmann::ordered_json rows_json(const PointReport& point);
 /// Returns the list `slow_pairs` of a point: the pairs of ranks whose links are slow.
 [[nodiscard]] nlohmann::ordered_json slow_pairs_json(const PointReport& point);

@@ -19,9 +19,9 @@
 #include "results/records/layout.hpp"
 #include "results/records/point_facts.hpp"
 
-/// Writes the JSON report, and the CSV report from the same JSON objects. A CSV line has a part for
-/// the run, for the point, and for the row; lists such as run_columns give the columns of a part,
-/// and the paths of their values in its JSON object.
+/// Writes the JSON report, and the CSV report from the same JSON objects. A CSV line is made from
+/// the JSON objects of a run, a point and a row; lists such as run_columns name the columns made
+/// from one of these objects, and the paths of their values in it.
 namespace isoscale::analysis::render {
 namespace {
 
@@ -72,7 +72,7 @@ Json launched_point_json(const PointReport& point, std::span<const merge::Launch
       object_of<PointReport>(point_metrics(), point, "ranks nodes ranks_per_node mesh axes labels");
   object["launches"] = list_json(launches, [&](const merge::LaunchPoint& at) {
     Json launch = launch_json(at);
-    // The breakdown and causes of the point are those of its typical launch.
+    // The breakdown and causes of the joined point are those of its typical launch.
     launch["typical"] = at.point->data == point.data;
     return launch;
   });
@@ -122,8 +122,8 @@ Json evidence_json(const advice::Evidence& at) {
           {"text", value_text(at)}};
 }
 
-/// Returns one object for each finding. A severity, a size, a curve or the ranks of an evidence are
-/// null if they are absent.
+/// Returns one object for each finding. Its severity, size and curve, and the ranks of each entry
+/// of its evidence, are null if they are absent.
 Json findings_json(std::span<const advice::Finding> findings) {
   return list_json(findings, [](const advice::Finding& at) {
     return Json{{"rule", at.rule},
@@ -209,7 +209,7 @@ constexpr std::string_view infer_columns =
     "prompt=number/prompt output=number/output position=number/position tokens=number/tokens "
     "replicas=number/replicas cache_bytes=number/cache_bytes tokens_per_second "
     "tokens_per_second_per_rank on_frontier saturated=text/saturated highest=text/highest";
-/// Columns from the numbers that rows of the workload serve store.
+/// The columns made from the numbers in rows of the workload `serve`.
 constexpr std::string_view serve_columns =
     "rate offered achieved requests utilisation imbalance requests_per_batch backlog "
     "backlog_growth request replica arrival=arrival_seconds "
@@ -219,8 +219,8 @@ constexpr std::string_view serve_columns =
     "ttft_median=ttft_median_seconds ttft_p99=ttft_p99_seconds tpot_median=tpot_median_seconds "
     "queueing_median=queueing_median_seconds queueing_p99=queueing_p99_seconds";
 
-/// Returns the JSON of the joined curve to which a point belongs, with the results of the joined
-/// point unless this point was left out; null if there is no such curve.
+/// Returns the curve joined over launches to which a launch's point belongs, and the results of the
+/// joined point unless the launch's point was left out of it; null if there is no such curve.
 Json place_json(const merge::Joined& joined, const PointReport& point) {
   const std::optional<merge::JoinedPlace> place = merge::place_of(joined, point);
   if (!place) return {};
@@ -248,7 +248,7 @@ Json line_json(const merge::Joined& joined, const PointReport& point) {
 
 /// Returns the JSON object of one row of a micro-benchmark: its texts, numbers and results. A
 /// decode row of the workload infer also gets its tokens per second, and whether its batch size
-/// and mesh are on the frontier of time per token and throughput.
+/// and mesh are on the Pareto frontier of time per token and throughput.
 Json row_json(const PointReport& point, const microbench::RowReport& row,
               const std::vector<Inference>& all) {
   const results::RowData& data = *row.data;

@@ -61,15 +61,15 @@ constexpr std::string_view columns_heading =
     "#        (B)    (elements)                          "
     "     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
 
-/// Returns the table of a group, below a line with those settings that are known. They name one
-/// thread per process, since this is how Isoscale measures. Readers of this format look for the
-/// line with the average bus bandwidth at the end; it is left out if no size has a bus bandwidth.
+/// Returns the table of a group of collectives, below a line with the settings that are known; each
+/// process of Isoscale has one thread (nThread 1). Programs that read this format look for the last
+/// line, the average bus bandwidth; it is left out if no size has a bus bandwidth.
 std::string group_text(const PointReport& point, const CollectiveGroup& group) {
   constexpr double giga = 1e9;
   std::string lines;
   std::vector<double> sizes;
   bool is_checked = false;
-  double sum = 0;  // of the bus bandwidths
+  double sum = 0;  // sum of bus bandwidths in GB/s
   int failed_checks = 0, count = 0;
   for (const PlacePair& pair : group.sizes) {
     lines += size_line(pair);

@@ -62,8 +62,8 @@ DocumentTable breakdown_table(const Curve& curve) {
 }
 
 /// Adds a table of speed-up and efficiency with their intervals. It is left out for a curve without
-/// a baseline. If no speed-up has an interval, it is also left out where all other tables are
-/// shown, since these have the same values.
+/// a baseline. It is also left out if no speed-up has an interval and all sections are shown, since
+/// other tables then have the same values.
 void add_efficiency(const Curve& curve, const Sections& sections, Document& document) {
   const bool has_intervals = std::ranges::any_of(curve.points, [](const PointReport& at) {
     return speedup_of(at).value_or(statistics::Located{}).lower.has_value();

@@ -29,7 +29,7 @@ namespace isoscale::analysis::render {
 /// Returns the meanings of the summary's columns; empty if the summary has no tables.
 [[nodiscard]] Document summary_legend(const RunReport& run);
 
-/// The largest number of rows of the table of curves, and of that of micro-benchmarks.
+/// The largest number of rows of the table of curves, and of the table of micro-benchmarks.
 inline constexpr std::size_t most_summary_rows = 16;
 
 struct CurvesSummary {
@@ -41,8 +41,8 @@ struct CurvesSummary {
   /// Short names of curves, by title: "dp", "dp, bucket=1MiB".
   std::map<std::string, std::string> names;
 };
-/// Returns a table with a row for each curve, which shows the point that telling_point() chooses.
-/// The row shows the baseline only if the curve has no other point.
+/// Returns a table with a row for each curve. A row shows one point, chosen by telling_point(),
+/// which is the baseline only if the curve has no other point.
 [[nodiscard]] CurvesSummary summarise_curves(const merge::Report& report);
 
 struct BenchesSummary {
@@ -60,8 +60,8 @@ struct BenchesSummary {
 // The following declare the findings.
 
 /// Returns the indices of the findings to show, in ascending order: the worst finding of each rule
-/// about hardware, however many these are, and the first of all other findings, up to `most` in
-/// all.
+/// about hardware, even if these are more than `most`, and then the first other findings, until
+/// there are `most` in all.
 [[nodiscard]] std::vector<std::size_t> shown_findings(std::span<const advice::Finding> findings,
                                                       std::size_t most);
 
@@ -88,8 +88,7 @@ enum class Numbered : std::uint8_t { no, as_launches };
 [[nodiscard]] std::string index_headline(const catalog::Index& index, Numbered numbered);
 
 /// Returns the tables of one machine: its runs, its experiments, its micro-benchmarks, and the
-/// trend of the throughput of experiments that at least two runs measured. A table may have no
-/// rows.
+/// trend of the throughput of experiments that at least two runs measured. A table may be empty.
 [[nodiscard]] std::vector<DocumentTable> index_tables(const catalog::Index& index,
                                                       const catalog::IndexMachine& machine,
                                                       Numbered numbered);

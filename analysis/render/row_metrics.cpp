@@ -36,14 +36,14 @@ Value numa_node(const RowReport& row) {
   return node && *node >= 0 ? count_or_null(node) : Value();
 }
 
-/// The function of a metric whose value is the hidden share, or one bound of its interval.
+/// A function for Metric::value that returns the hidden share, or one bound of its interval.
 template <auto End>
 constexpr auto end_of_hidden = [](const OverlapReport& at) -> Value {
   return at.hidden ? value_json((*at.hidden).*End) : Value();
 };
 
-// The keys that rows of each kind have in the JSON report. The keys in gpu_keys follow those of the
-// kind.
+// The keys that rows of each kind have in the JSON report, followed by those in gpu_keys. A key
+// with "?" is left out if the row has no value for it.
 constexpr std::string_view collective_keys =
     "op dtype in_place bytes count time algbw busbw wrong reduction implementation axis groups "
     "algorithm protocol registration class root members estimate";

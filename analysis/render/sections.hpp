@@ -16,7 +16,7 @@ enum class Section : std::uint8_t {
   efficiency,   ///< speed-up and efficiency with intervals, serial fractions
   waterfall,    ///< time lost by cause, from the ideal step to the measured one
   pop,          ///< the efficiency tree of the POP Centre of Excellence
-  strategies,   ///< pipeline bubbles, offloading, uneven shares
+  strategies,   ///< pipeline bubbles, offloading, uneven shares of the batch
   phases,       ///< traced steps by phase, mesh axis and GEMM shape
   layers,       ///< traced steps by layer
   soak,         ///< steps replayed and compared bit by bit
@@ -26,7 +26,7 @@ enum class Section : std::uint8_t {
   warnings,     ///< all warnings of the run and its files
   preflight,    ///< results of the checks before the run
   rows,         ///< micro-benchmarks, inference and serving
-  calibration,  ///< latency, bandwidth and ceilings fitted to the rows
+  calibration,  ///< latency, bandwidth and peak rates fitted to the rows
   legend,       ///< meanings of words and columns
 };
 inline constexpr std::size_t section_count = 17;

@@ -191,9 +191,9 @@ void add_findings(const merge::Report& report, const CurvesSummary& curves, Docu
   document.push_back(notes);
 }
 
-/// Returns all warnings: of altered files, which come first since only a few are shown, those of
-/// the report, of files, of runs and their preflight checks, and of the devices at points of
-/// curves.
+/// Returns all warnings: first those about altered files, since only the first few warnings are
+/// shown; then those of the report, of files, of runs and their preflight checks, and of the
+/// devices at points of curves.
 std::vector<std::string> warnings_of(const merge::Report& report) {
   std::vector<std::string> all;
   for (const RunReport& run : report.runs) {

@@ -23,7 +23,7 @@ namespace {
 /// One figure of a micro-benchmark, which is a row of the summary's table.
 struct BenchRow {
   const PointReport* point = nullptr;
-  std::string figure;             ///< "best rate"
+  std::string figure;             ///< name of the value: "best GEMM rate"
   std::optional<double> value{};  ///< in SI units; if absent, `where` may give the reason
   Unit unit = Unit::text;
   std::string where{};  ///< the size, pair or setting for which the value holds; not escaped
@@ -73,9 +73,8 @@ void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
   rows.push_back({&point, "best GEMM rate", best->flops, Unit::flop_rate, where});
 }
 
-/// Adds the bus bandwidth of each collective at its largest size. If the collective was measured in
-/// several ways, for example among several numbers of ranks, the first that has a bus bandwidth
-/// counts.
+/// Adds the bus bandwidth of each collective at its largest size. If it was measured in several
+/// ways, for example among several numbers of ranks, the first with a bus bandwidth counts.
 void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
   std::vector<std::string> seen;
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {

@@ -46,7 +46,7 @@ std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
 }
 
 /// Returns the two largest parts of the point's own step other than computation, as text: "own
-/// step: transfer 4.1%, wait 3.2%"; "" if there are none. This text stands where lost time cannot
+/// step: transfer 4.1%, wait 3.2%"; "" if there are none. This text is shown where lost time cannot
 /// be given by cause: at a baseline, on a curve without one, or if the causes do not add up to the
 /// loss.
 std::string own_step_text(const PointReport& point) {
@@ -167,7 +167,7 @@ std::string without_noun(const std::string& part) {
 }
 
 /// Names each row after the parts of its curve's title that are not in all titles; returns the
-/// parts that are in all.
+/// parts that are in all titles.
 std::string name_rows(std::vector<CurveRow>& rows) {
   std::map<std::string, std::size_t> counts;
   for (const CurveRow& row : rows) {

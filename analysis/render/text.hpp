@@ -13,8 +13,8 @@
 /// text in plain text and Markdown.
 namespace isoscale::analysis::render {
 
-/// The largest number of characters of one text that reports for people show. Only texts that come
-/// from files can be longer.
+/// Reports for people show at most this many characters of one text. Only texts that come from
+/// files can be longer, and are cut.
 inline constexpr std::size_t most_shown = 1000;
 /// The limit for texts in reports that other programs read (CSV): these texts are never cut.
 inline constexpr std::size_t whole_text = std::string_view::npos;
@@ -37,7 +37,7 @@ inline constexpr std::size_t whole_text = std::string_view::npos;
 /// Splits a list at its blanks and returns the words.
 [[nodiscard]] std::vector<std::string_view> words_in(std::string_view list);
 /// Returns escaped text in lines of at most `columns` columns, each beginning with `indent` blanks.
-/// A longer word has a line of its own. Returns "" for an empty text.
+/// A word that is longer has a line of its own. Returns "" for an empty text.
 [[nodiscard]] std::string in_lines(std::string_view text, std::size_t indent, std::size_t columns);
 
 /// True if `a` comes before `b` when digits in names are compared as numbers: node2 before node10.
@@ -75,7 +75,7 @@ struct Column {
 };
 
 struct Row {
-  std::vector<std::string> cells;  ///< cells beyond the list are empty
+  std::vector<std::string> cells;  ///< columns beyond this list have empty cells
   /// A text after the last cell, which may extend over the remaining columns.
   std::string tail{};
 };
@@ -86,7 +86,7 @@ struct TitledTable {
   std::vector<Row> rows{};
 };
 
-/// Returns the width of each column: that of its widest heading or cell.
+/// Returns the width of each column: that of its heading or its widest cell.
 [[nodiscard]] std::vector<std::size_t> widths_of(const TitledTable& table);
 /// Returns the table as text below its title, indented by two blanks, with two blanks between
 /// columns; lines do not end in blanks.

@@ -95,7 +95,7 @@ class TraceWriter {
     out_ << (is_first_ ? "\n" : ",\n") << line;
     is_first_ = false;
   }
-  /// Names a process or a thread, and says at which place a viewer shows it.
+  /// Names a process or a thread; viewers show them in ascending order of `place`.
   void write_name(std::string_view kind, const Track& track, std::string_view name,
                   std::int64_t place) {
     write_line(

@@ -59,9 +59,9 @@ PropertyId file_access() {
   return access;
 }
 
-/// Lets a group keep up to 128 attributes and 128 members in its header, which has a checksum;
-/// HDF5's storage for more of them has none. Only the group `points`, which has one member for each
-/// point, may need more.
+/// Lets a group keep up to 128 attributes and 128 members in its header, which has a checksum; HDF5
+/// stores more of them elsewhere, without a checksum. Only the group `points`, which has one member
+/// for each point, may need more.
 void keep_in_header(const PropertyId& create) {
   constexpr unsigned most = 128, least = 64;
   check(H5Pset_attr_phase_change(create.get(), most, least));
@@ -101,7 +101,7 @@ struct OpenAttribute {
   TypeId type;
 };
 
-/// Opens a scalar attribute. Throws Hdf5Error if it is missing, or has another HDF5 class or shape.
+/// Opens an attribute. Throws Hdf5Error if it is missing, not scalar, or not of the class `wanted`.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
   // H5Aexists is called only after a failure: calling it first would look up each attribute twice,
   // and a file has about a thousand.

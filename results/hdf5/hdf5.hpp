@@ -95,7 +95,7 @@ class Group {
   [[nodiscard]] std::vector<std::string> names() const;  ///< names of its members, ascending
   void remove(const std::string& name);
 
-  // These functions access attributes. Setting one replaces its old value. Text is UTF-8 of
+  // The next functions access attributes. Setting one replaces its old value. Text is UTF-8 of
   // variable length, which h5py returns as a str; bytes that are not UTF-8 are replaced by U+FFFD.
   [[nodiscard]] bool has_attribute(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> attribute_names() const;
@@ -171,8 +171,8 @@ class File {
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
   /// True if the signature of HDF5 is at the beginning of the file or after 512 bytes, the size of
-  /// a digest block (integrity.hpp). Also true if the file begins like a digest block, since it may
-  /// have been cut off there; of a shorter file, the first 8 bytes are enough.
+  /// a digest block (integrity.hpp). Also true if the file has at least 8 bytes and begins with a
+  /// digest block or a piece of one, since it may have been cut off there.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;

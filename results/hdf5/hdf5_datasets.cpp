@@ -12,7 +12,7 @@ namespace {
 
 constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datasets are not chunked
 
-constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< bytes; the default of HDF5's chunk cache
+constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< bytes; HDF5's default chunk cache size
 
 /// Returns the properties with which a dataset is created (see Group::write). Chunks have at most
 /// 1 MiB, of whole rows if these fit.
@@ -73,7 +73,7 @@ DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t
 /// 258 bytes takes at least 2 bits.
 constexpr hsize_t most_unpacked = 1032;
 
-/// A dataset has at most 256 codes, since a code is stored in one byte.
+/// The most names that the codes 0, 1, ... of a dataset can have: a code is stored in one byte.
 constexpr hssize_t most_codes = 256;
 
 /// A dataset that can be read safely: it exists, has the right kind and rank, and claims no more
@@ -92,7 +92,7 @@ hsize_t file_size(hid_t object) {
   return bytes;
 }
 
-/// Throws Hdf5Error unless what the file stores for the dataset can hold all its elements.
+/// Throws Hdf5Error if the bytes that the file stores for the dataset are too few for its elements.
 void check_size(const OpenDataset& dataset, const std::string& name, hsize_t element_size) {
   if (dataset.elements == 0) return;  // nothing will be read
   const PropertyId create{check(H5Dget_create_plist(dataset.id.get()))};

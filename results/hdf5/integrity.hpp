@@ -21,14 +21,14 @@ inline constexpr std::size_t digest_block_bytes = 512;  ///< the smallest user b
 /// The first line of the digest block; the others are `digest blake2b-256 HEX` and `bytes NUMBER`.
 inline constexpr std::string_view digest_mark = "isoscale file, digest version 1\n";
 
-/// Returns `size` bytes of text: the mark, a digest and the length of its content, and blanks.
+/// Returns `size` bytes of text: the mark, the digest of some content, its length, and blanks.
 [[nodiscard]] std::string digest_text(std::string_view mark, base::Blake2b& digest,
                                       std::uint64_t length, std::size_t size);
 
 enum class DigestState : std::uint8_t {
   right,
   wrong,  ///< the file differs from what was written
-  none,   ///< the file has no digest: it is older than digests, or from another program
+  none,   ///< the file has no digest: an old version or another program wrote it
 };
 
 /// True if the file has a digest, right or wrong.

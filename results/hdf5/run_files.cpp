@@ -104,7 +104,7 @@ struct stat facts_of(const Descriptor& file) {
   return facts;
 }
 
-/// Copies the permissions of the file at `path`, as far as the file system allows.
+/// Gives `file` the permissions of the file at `path`, as far as the file system allows.
 void take_permissions(const Descriptor& file, const fs::path& path) {
   struct stat facts {};
   constexpr mode_t permissions = 0777;
@@ -123,7 +123,7 @@ std::string stem_of(const fs::path& run_file) {
   return (run_file.extension() == extension ? run_file.stem() : run_file.filename()).string();
 }
 
-/// A run file that is to be written, and the advice for the case that it cannot be.
+/// A run file that is to be written, and the advice in the error message if it cannot be.
 struct Output {
   const fs::path& path;
   std::string_view advice;
@@ -147,7 +147,7 @@ void check_directory(const Output& output, const fs::path& directory) {
 }
 
 /// False if the sticky bit of the directory (as /tmp has it) keeps this user from replacing the
-/// file. In such a directory, only root and the owners of the file and of the directory may.
+/// file. In such a directory, only root and the owners of the file and of the directory may do so.
 bool may_replace(const fs::path& path, const fs::path& directory) {
   struct stat file {};
   struct stat parent {};

@@ -41,12 +41,12 @@ class TemporaryFile {
   /// Appends bytes to the file's content. Throws base::Error with the system's reason.
   void append(std::string_view bytes);
   /// Reserves space in the file system for `more` bytes after the file's content, and makes the
-  /// file as long. Throws base::Error when there is not enough space; does nothing where the file
-  /// system cannot reserve.
+  /// file longer by them. Throws base::Error when there is not enough space; does nothing where the
+  /// file system cannot reserve.
   void reserve(std::uint64_t more);
   /// Gives the file its final name. The content is on disk before the name is, so that at any time,
   /// even if the machine stops, the name refers to the complete old or new content. A file that
-  /// replaces another takes over its permissions. The returned descriptor holds the file's lock,
+  /// replaces another gets the other's permissions. The returned descriptor holds the file's lock,
   /// and stays valid if the name is removed or reused. Throws base::Error, with the old content in
   /// place, if any step fails or if a file has the name and `how` is only_new. It only warns if the
   /// new content is on disk but the name may not be.
@@ -78,7 +78,7 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 /// Returns the identity of the file with this name; none when there is no such file. Does not
-/// follow links. Throws base::Error if the file cannot be looked at.
+/// follow links. Throws base::Error if the file's status cannot be read.
 [[nodiscard]] std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 [[nodiscard]] FileIdentity identity_of(const Descriptor& file);
 

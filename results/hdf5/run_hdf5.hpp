@@ -20,12 +20,12 @@ namespace isoscale::results {
 
 /// Writes the two attributes that identify the file: its format and its schema version.
 void put_marks(hdf5::Group& root, std::string_view format);
-/// Writes the run without its points, whose group is made, and without what put_marks() writes.
+/// Writes a run's fields and an empty group for its points, but not what put_marks() writes.
 void put_header(hdf5::Group& root, const RunData& run);
 /// Writes the fields that may change until a run ends: its warnings and calibration (run_end in
 /// layout.hpp), its status and its end time.
 void put_end(hdf5::Group& root, const RunData& run);
-/// Writes a point to the group for points of a file's root.
+/// Writes a point to the group `points` in a file's root group.
 void put_point(const hdf5::Group& root, const PointData& point);
 
 [[nodiscard]] RunData get_header(const hdf5::Group& root, int minor);  ///< without the points

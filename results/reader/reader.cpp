@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 // The functions of this first part read files in the calling process.
 
-constexpr std::size_t longest_refusal = 1000;  ///< characters; a text from a file may be very long
+constexpr std::size_t longest_refusal = 1000;  ///< characters; longer error messages are cut
 
 /// Throws base::UsageError with one sentence: the file, what is wrong with it and what to do.
 template <class... Values>
@@ -112,7 +112,7 @@ int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view 
   return check_version(path, root);
 }
 
-/// Throws base::Error unless the name of a point's group, by which it is found, is its index.
+/// Throws base::Error unless the name of a point's group is the index that the group stores.
 void check_index(const hdf5::Group& group, const std::string& name) {
   const std::int64_t index = group.get<std::int64_t>("index");
   require(name == fmt::format("{:04}", index), "the index {} contradicts the name", index);
@@ -253,8 +253,8 @@ std::optional<std::string> id_here(const fs::path& path, std::string_view format
 
 // The functions of this second part read files without a right digest in a separate process, with
 // limits on memory and time: on damaged files, HDF5 1.10 may crash, loop or use all memory. That
-// process writes the run that it has read to a temporary file in the usual format, so that HDF5
-// reads in this process only files that it has written and whose digest is right.
+// process writes the run that it has read to a temporary file in the usual format, so that in this
+// process HDF5 reads only files that Isoscale has written and whose digest is right.
 
 constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 /// The limit on memory grows by this many bytes for each byte of the files. Unpacked columns and
@@ -270,8 +270,8 @@ constexpr int slowdown = 10;  ///< allows more CPU time for code under a sanitiz
 constexpr int slowdown = 1;
 #endif
 
-/// The first letter of the separate process's answer: before the error message, or before the id if
-/// it was asked for, or the sentences of RunData::altered, each with `end_of_sentence` behind it.
+/// The separate process answers with `refused` and an error message, or with `read_well` and either
+/// the id (id_apart()) or the sentences of RunData::altered, each followed by `end_of_sentence`.
 constexpr char read_well = 'r', refused = 'n', end_of_sentence = '\0';
 
 base::Limits limits_for(const fs::path& path) {

@@ -19,8 +19,8 @@ namespace isoscale::results {
 /// missing are read in a separate process; throws base::Error if it cannot be started.
 [[nodiscard]] RunData read_run(const std::filesystem::path& path);
 
-/// Reads those points of the run `id` that can be read from files with a right digest, to take them
-/// over when a run file can no longer be written. Parts are in `parts_in`, also after a renaming.
+/// Reads those points of the run `id` that can be read from files with a right digest, so that they
+/// can be written to another file. Part files are in `parts_in`, even if `path` is elsewhere.
 [[nodiscard]] std::vector<PointData> readable_points(const std::filesystem::path& path,
                                                      const std::string& id,
                                                      const std::filesystem::path& parts_in);

@@ -137,7 +137,7 @@ std::optional<std::string> bytes_at(const Descriptor& file, std::uint64_t at, st
   return read_at(file, at, bytes).size() == length ? std::optional{std::move(bytes)} : std::nullopt;
 }
 
-/// Returns the JSON at the end of a file; absent without one, above 64 MiB, or with a wrong digest.
+/// Returns the JSON at the end of a file; absent if it is missing, above 64 MiB or damaged.
 std::optional<std::string> stored_text(const Descriptor& file) {
   constexpr std::uint64_t longest = std::uint64_t{64} << 20U;
   const std::uint64_t size = size_of(file);

@@ -12,8 +12,8 @@
 #include "results/records/run_data.hpp"
 
 /// The summary of a run file: the facts that an index of many runs needs, as JSON behind the HDF5
-/// data, with a digest of its own (SCHEMA.md). It is read without HDF5, on any thread. A program
-/// that changes the file through HDF5 removes it.
+/// data, with a digest of its own (SCHEMA.md). It is read without HDF5, on any thread. Changing the
+/// file with HDF5 removes the summary.
 namespace isoscale::results {
 
 /// The measured results of a point that a summary keeps; untraced_times() is in counted_steps.hpp.

@@ -78,7 +78,7 @@ struct GemmRate {
   bool operator==(const GemmRate&) const = default;
 };
 
-/// The highest rate of one element type. MFU (model FLOP utilisation) is relative to it.
+/// The highest GEMM rate of one element type. MFU (model FLOP utilisation) is relative to it.
 struct GemmCeiling {
   std::string dtype{}, cache{};  ///< cache: "cold" or "warm", whichever gave the highest rate
   double rate = 0;               ///< FLOP/s of one rank

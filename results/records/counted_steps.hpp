@@ -18,7 +18,7 @@ namespace isoscale::results {
 /// since it starts from idle ranks.
 struct StepBlock {
   enum class Kind : std::uint8_t { untraced, traced } kind = Kind::untraced;
-  std::vector<double> times{};  ///< of the steps that count; seconds, slowest rank
+  std::vector<double> times{};  ///< seconds on the slowest rank, for the steps that count
 };
 
 /// Returns the blocks that follow warm-up, in order; blocks without a step that counts are left

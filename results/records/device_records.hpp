@@ -12,7 +12,7 @@ namespace isoscale::results {
 
 /// The algorithm that a library was told to use for multiplications of one shape.
 struct GemmChoice {
-  std::string shape;             ///< key of the problem: equal for equal problems
+  std::string shape;             ///< key of the GEMM problem; equal problems have equal keys
   std::string algorithm;         ///< the library's opaque description, in hexadecimal
   std::int64_t workspace = 0;    ///< bytes
   std::optional<double> time{};  ///< seconds of one call when timed; absent: the user gave it

@@ -22,17 +22,17 @@
 /// makes summaries, gathers records over MPI and prints the tables of SCHEMA.md uses it.
 ///
 /// Each kind of field writes and reads a member of one record (put, get), or a member of all rows
-/// of a table as columns (put_rows, get_rows). `ranks` is the number of columns of datasets with
-/// one for each rank. `minor` is the minor schema version of the file that is read; a field of a
-/// later version (`since`) is not read, and its member keeps its value. Reading throws base::Error
-/// for fields that are missing or out of range.
+/// of a table as columns (put_rows, get_rows). `ranks` is the number of columns of datasets that
+/// have a column for each rank. `minor` is the minor schema version of the file that is read; a
+/// field of a later version (`since`) is not read, and its member keeps its value. Reading throws
+/// base::Error for fields that are missing or out of range.
 namespace isoscale::results {
 
 /// The tuple of a record's fields. layout.hpp and other headers specialise it for each record.
 template <class Record>
 constexpr auto fields_of = nullptr;
 
-/// Calls `act` with each field of a list.
+/// Calls `act` with each field of a tuple of fields.
 template <class Fields, class Act>
 constexpr void for_each_field(const Fields& fields, Act&& act) {
   std::apply([&](const auto&... field) { (act(field), ...); }, fields);
@@ -62,7 +62,7 @@ constexpr auto converted(Member member, To to, From from) {
   return [=](auto& record) { return Converted{reach(member)(record), to, from}; };
 }
 
-/// Takes the place of a pointer to a member for a table whose rows are plain values.
+/// Replaces the pointer to a member for a table whose rows are plain values: returns the row.
 inline constexpr auto itself = [](auto& entry) -> auto& { return entry; };
 
 /// The type of a field's member in a record.
@@ -190,16 +190,16 @@ struct Pairs {
   }
 };
 
-/// A dataset. In a table it has one element for each row, or a line of them if the member is a list
-/// with an entry for each rank. In a single record it is one text, or a list, whose entries are
-/// stored like the rows of a table.
+/// A dataset. In a table it has one element for each row, or a line of elements for each row if the
+/// member is a list with an entry for each rank. In a single record it is one text, or a list,
+/// whose entries are stored like the rows of a table.
 template <class Member>
 struct Field {
   const char* name;
   Member member;
   About about;
   int since = 0;
-  std::string_view per{};  ///< "ranks" or "steps" for a list with one entry for each of them
+  std::string_view per{};  ///< "ranks" or "steps" if the member has an entry for each; else ""
 
   template <class Row>
   void put_rows(auto& into, const std::vector<Row>& rows, std::size_t ranks) const {
@@ -319,7 +319,7 @@ constexpr auto field(const char* name, Member member, std::string_view unit,
   return Field<decltype(reach(member))>{name, reach(member), {unit, description}, since};
 }
 
-/// Returns a field whose member is a list that is empty or has one entry `per` "ranks" or "steps".
+/// Returns a field whose member is a list, empty or with an entry for each of `per` (see Field).
 template <class Member>
 constexpr auto field_per(std::string_view per, const char* name, Member member,
                          std::string_view unit, std::string_view description, int since = 0) {

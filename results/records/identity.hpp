@@ -10,9 +10,9 @@
 
 #include "results/records/run_data.hpp"
 
-/// Lists the fields in which launches must agree, or may differ. Merging, comparing and the catalog
-/// of runs identify a machine by them, --resume decides if a launch may continue a run, and checks
-/// find the software that all ranks must share. analysis/identity.hpp has the fields of a point.
+/// Lists the fields in which launches must agree, or may differ. By these fields, merging,
+/// comparing and the catalog of runs identify a machine, --resume decides if a launch may continue
+/// a run, and preflight checks if all ranks use the same software. Points: analysis/identity.hpp.
 namespace isoscale::results {
 
 /// Says if a field must have the same value in a launch that continues a run (--resume) as before.

@@ -19,9 +19,9 @@
 
 namespace isoscale::results {
 
-/// A JSON object that stands for a group of a file in the lists of fields. Datasets of numbers
-/// become bytes, which only binary forms of JSON (as CBOR) can hold. Reading throws json::exception
-/// or base::Error for fields that are missing or of another type.
+/// A JSON object that fields (fields.hpp) write and read in place of a group of a file. Datasets of
+/// numbers become bytes, which only binary forms of JSON (such as CBOR) can hold. Reading throws
+/// json::exception or base::Error for fields that are missing or of another type.
 class JsonObject {
  public:
   using json = nlohmann::json;

@@ -23,12 +23,14 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 /// Returns the name of a point's group under /points.
 [[nodiscard]] std::string point_group_name(int index);
 
-/// Returns the unit of a numeric fact of a rank, by the first rule that fits its key: Hz for _clock
-/// in it, W for _power, B for memory_ or _cache at its end, s for _seconds at its end, else "1".
+/// Returns the unit of a numeric fact of a rank, by the first rule that fits its key: "Hz" if it
+/// contains "_clock"; "W" if it contains "_power"; "B" if it contains "memory_" or ends in
+/// "_cache"; "s" if it ends in "_seconds"; else "1".
 [[nodiscard]] std::string_view unit_of_fact(std::string_view key);
 
-/// Returns the unit of a row's number by its key: B for bytes and _bytes at its end, FLOP for flop,
-/// Hz for sm_clock and sm_clock_min, s for estimate, first_call and _seconds at its end, else "1".
+/// Returns the unit of a row's number by its key: "B" for bytes and keys that end in _bytes; "FLOP"
+/// for flop; "Hz" for sm_clock and sm_clock_min; "s" for estimate, first_call and keys that end in
+/// _seconds; else "1".
 [[nodiscard]] std::string_view unit_of_number(std::string_view key);
 
 template <>

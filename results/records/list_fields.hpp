@@ -84,8 +84,8 @@ struct Numbered {
 };
 
 /// A list in each row of a table, divided among the entries of another list of the row, its
-/// `owners`: each has `count` entries from `begin` on. The entries are stored in the order of their
-/// owners, whose field `count` is read first.
+/// `owners`: each owner has `count` entries from `begin` on. The entries are stored in the order of
+/// their owners, whose field `count` is read first.
 template <class Row, class Entry, class Owner>
 struct Divided {
   std::vector<Entry> Row::*member;
@@ -164,7 +164,7 @@ struct Distinct {
 };
 
 /// A map in each row of a table, stored as a group with one dataset for each key that some row has;
-/// an empty text or a NaN means that a row does not. `unit_of` gives the unit of a key.
+/// a row without the key has an empty text or a NaN in it. `unit_of` gives the unit of a key.
 template <class Member>
 struct Keys {
   const char* name;

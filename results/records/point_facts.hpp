@@ -43,7 +43,7 @@ inline constexpr std::size_t fewest_steps = 6;
   return std::ranges::find_first_of(labels, unsound_labels) == labels.end();
 }
 
-/// Returns those of `labels` that are unsound, in the order of unsound_labels.
+/// Returns the elements of unsound_labels that `labels` contains.
 [[nodiscard]] inline std::vector<std::string> unsound(const std::vector<std::string>& labels) {
   std::vector<std::string> found;
   for (const std::string_view label : unsound_labels) {
@@ -76,7 +76,7 @@ std::vector<int> world_ranks(const PointData& point, const Ranks& ranks) {
 inline const RankFacts* facts_of(std::span<const RankFacts> facts, const PointData& point,
                                  int rank) {
   const int world = world_rank(point, rank);
-  // A run lists its ranks in order; a file from elsewhere may not.
+  // Isoscale stores the facts in the order of ranks; a file from another program may not.
   const auto place = static_cast<std::size_t>(world);
   if (place < facts.size() && facts[place].rank == world) return &facts[place];
   const auto found = std::ranges::find(facts, world, &RankFacts::rank);

@@ -30,8 +30,8 @@ void check_mesh(const PointData& point) {
           "the mesh has {} ranks, the point {}", product, point.ranks);
 }
 
-/// Throws base::Error unless each list per rank or per step has one entry for each rank or step,
-/// and for more warm-up steps than steps. Lists per rank may be empty, if nothing was measured.
+/// Throws base::Error if a list per rank or per step has another number of entries than there are
+/// ranks or steps (lists per rank may be empty), or if there are more warm-up steps than steps.
 void check_lengths(const PointData& point) {
   const auto ranks = static_cast<std::size_t>(point.ranks);
   for_each_field(fields_of<PointData>, [&](const auto& field) {

@@ -55,15 +55,15 @@ struct RowData {
 [[nodiscard]] std::optional<double> number_of(const RowData& row, const std::string& key);
 
 /// The op times of one traced step on each rank of the point, summed by kind of op, in seconds.
-/// They are kept for each traced step, while spans are kept for a few only; not for the first step
-/// of a block, which is not used. Of more than 512 such steps, at most 512 are kept, spread evenly.
+/// They are kept for each traced step except the first of a block, while spans are kept for a few
+/// steps only. Of more than 512 such steps, at most 512, evenly spread, keep them.
 struct OpSums {
   std::uint32_t step = 0;  ///< number among all steps of the point
   std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank of the point
 };
 
-/// The time of each op of a rank's step, as the median over plays in which all ranks play the step
-/// at once without its communication.
+/// The time of each op of a rank's step, as the median over repetitions in which all ranks play the
+/// step at once without its communication.
 struct SoloTimes {
   int rank = 0;                          ///< rank of the point
   std::vector<units::Nanoseconds> op{};  ///< by op of the rank's step; 0 for communication
@@ -119,7 +119,7 @@ struct PointData {
   bool folded = false;          ///< the executor folded all streams into one
   std::string folded_reason;
   std::string graph = "off";             ///< "on": steps were played as one CUDA graph
-  std::vector<GemmChoice> gemm_choices;  ///< empty if the executor does not choose
+  std::vector<GemmChoice> gemm_choices;  ///< empty if the executor chooses no algorithms
   std::vector<CommunicatorTime> communicators;
 
   /// step_times[step][rank] in seconds, for every step from the start of warm-up. The first
@@ -177,7 +177,7 @@ struct RunData {
   std::string device, device_detail, mpi_library;
   std::string command_line, config_toml;
   int ranks = 0, nodes = 0;
-  int planned = 0;  ///< points that the run was to measure; 0 = not known, before schema 1.9
+  int planned = 0;  ///< number of points to measure; 0 = not known (schema before 1.9)
   bool complete = false;
   std::vector<std::string> warnings;
   /// A sentence on each file of the run whose digest is wrong, in the order read. They are not

@@ -62,8 +62,7 @@ void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::str
   }
 }
 
-/// Returns an unused name for the part file of a point: part_path(), or the same with -2, -3, ...
-/// added.
+/// Returns an unused name for the part file of a point: part_path(), or with -2, -3, ... added.
 fs::path new_part_path(const fs::path& run_file, int index) {
   fs::path path = part_path(run_file, index);
   for (int number = 2; identity_of(path); ++number) {
@@ -127,8 +126,8 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
       path.string());
 }
 
-/// True if the file still has the id, end time and points of `read`, the run as it was read, and
-/// their status. The status of points in part files is not compared.
+/// True if the file still has the id, the end time, the points and their status that it had when
+/// `read` was read from it. The status of points in part files is not compared.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {
@@ -294,8 +293,8 @@ void RunWriter::commit(const PointData& point) {
 }
 
 void RunWriter::commit_as_part(const PointData& point, std::uint64_t room) {
-  // The run file is published first. If this launch ended between the two, a part file could stand
-  // beside the run file of an earlier launch, whose part it would seem to be by its name.
+  // The run file is published before its parts. If a part came first and this launch then ended,
+  // the part would, by its name, seem to belong to the run file of an earlier launch beside it.
   if (!published_) commit_change(0, summary_, [](hdf5::Group&) {});
   const fs::path path = new_part_path(path_, point.index);
   TemporaryFile part{path_.parent_path()};

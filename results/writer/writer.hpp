@@ -38,15 +38,16 @@ class RunWriter {
   /// Continues a run file of an earlier launch, whose content is `earlier`. The points `again` are
   /// removed from the file, to be measured anew. The file becomes partial, and keeps the warnings
   /// of `earlier` and the facts about the earlier launch. Part files of this run that the run file
-  /// does not refer to are removed; those of the points `again` once there are new ones or the run
-  /// ends. Throws base::Error, with the file unchanged; base::UsageError when it is damaged,
-  /// read-only or missing, or when another launch is writing it or has changed it meanwhile.
+  /// does not refer to are removed; those of the points `again` are removed once the points have
+  /// been measured anew or the run ends. Throws base::Error, with the file unchanged;
+  /// base::UsageError when it is damaged, read-only or missing, or when another launch is writing
+  /// it or has changed it meanwhile.
   [[nodiscard]] static RunWriter resume(const std::filesystem::path& path, RunData earlier,
                                         const std::set<int>& again,
                                         units::Bytes part_limit = default_part_limit);
 
   /// Appends one point, which is on disk when this returns. Throws base::Error, with the file's
-  /// points as before, for an inconsistent point, for an index twice, or if writing fails.
+  /// points as before, if the point is inconsistent, its index not new, or writing fails.
   void commit(const PointData& point);
 
   /// Writes the end time, completeness, warnings and calibration of `last`, to a new file if no
@@ -85,7 +86,7 @@ class RunWriter {
   std::optional<std::string> replaced_id_;  ///< id of the run that the first commit replaces
   /// The file published last, open even if its name now refers to another file.
   Descriptor published_;
-  Descriptor replaced_;  ///< the lock of the file that the first commit replaces
+  Descriptor replaced_;  ///< holds the lock of the file that the first commit replaces
   /// The file that this writer may replace: the one published last, or the existing file before the
   /// first commit.
   std::optional<FileIdentity> owned_;

@@ -29,7 +29,7 @@ constexpr std::array<Order, 10> orders{{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1
                                         {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
                                         {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
                                         {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}}};
-constexpr std::size_t rounds = 12;  // the last two have the orders of the first two
+constexpr std::size_t rounds = 12;  // the last two use the first two of `orders` again
 
 using Words = std::array<std::uint64_t, 16>;
 

@@ -20,7 +20,7 @@ namespace isoscale::base {
 /// The outcome of the work.
 struct Answer {
   std::optional<std::string> text{};  ///< absent if the forked process failed or exceeded a limit
-  std::string ended{};                ///< how it ended in that case, such as "signal 11"; else ""
+  std::string ended{};                ///< how it ended if `text` is absent: "signal 11"; else ""
 };
 
 /// The two ends of a pipe; both are empty if the system cannot open one.

@@ -7,9 +7,9 @@
 
 namespace isoscale::base {
 
-/// Writes a line to standard error, by a single call of the system if it takes the whole line, so
-/// that the lines of ranks do not interleave. Control characters except line breaks are escaped.
-/// Library code prints its messages by this function and never writes to standard output.
+/// Writes a line to standard error, by a single write() if that takes the whole line, so that the
+/// lines of ranks do not interleave. Control characters except line breaks are escaped. Library
+/// code prints its messages by this function and never writes to standard output.
 void warn(std::string_view line);
 
 /// Writes a line like warn(), for a thread that must not wait long for the reader of standard

@@ -15,7 +15,7 @@ namespace {
 struct Lead {
   std::size_t bytes;
   std::uint32_t bits;   ///< the bits that the first byte contributes to the code point
-  std::uint32_t least;  ///< smaller code points must not take this many bytes
+  std::uint32_t least;  ///< the smallest code point that may take this many bytes
 };
 
 std::optional<Lead> classify(std::uint32_t first) {
@@ -35,7 +35,7 @@ bool is_unsafe(std::uint32_t code) {
   return control || separator || direction;
 }
 
-/// Returns the optimal string alignment distance of two texts.
+/// Returns the optimal string alignment distance of two texts (edits and swaps of neighbours).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> above(b.size() + 1);

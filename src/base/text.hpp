@@ -16,8 +16,8 @@
 #include <system_error>
 #include <vector>
 
-/// Reads numbers from texts, and prepares texts for people: escapes text from outside, corrects
-/// misspelt names, writes counts with their nouns, lists items.
+/// Reads numbers from texts, and prepares texts for users: escapes untrusted text, suggests names
+/// for misspelt ones, writes counts with their nouns, lists items.
 namespace isoscale::base {
 
 /// Returns the number that the whole of `text` represents; absent if `text` is not a number, or if
@@ -45,7 +45,7 @@ struct Character {
 /// Returns the character at the start of a text, which must not be empty.
 [[nodiscard]] Character next_character(std::string_view text);
 
-/// Returns text from outside in a form that is safe for a terminal: control characters, line
+/// Returns untrusted text in a form that is safe for a terminal: control characters, line
 /// separators, marks that change the direction of the text, and bytes that are not UTF-8 are
 /// escaped as \xNN or \u{N}. It takes at most `longest` characters of the input and ends in "..."
 /// if it was cut.

@@ -45,12 +45,12 @@ bool same_kind(const GemmRate& a, std::string_view dtype, std::string_view cache
   return a.dtype == dtype && a.cache == cache;
 }
 
-constexpr double same = 1e-9;  ///< smaller distances, and differences of distances, count as 0
+constexpr double same = 1e-9;  ///< distances, and differences of distances, below this count as 0
 
 /// Returns the rate of the shape in `gemms` that is nearest to `shape` among those of the same
 /// element type and cache state, or the geometric mean of several that are equally near; absent if
-/// there are none. `shape` is itself in `gemms`; it is left out, and so are all shapes at distance
-/// 0 from it, since m x k and k x m have distance 0 and would predict each other.
+/// there are none. `shape`, which is itself in `gemms`, is left out, and so are all shapes at
+/// distance 0 from it, such as the one with m and k swapped: they would predict each other.
 std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape) {
   double least = std::numeric_limits<double>::infinity();
   double log_sum = 0;
@@ -73,7 +73,7 @@ std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRa
 
 /// Returns the cache state, "cold" or "warm", of the GEMM shapes from which the error of a type's
 /// ceiling (its highest rate) is computed: cold if there are cold shapes, since the operands of
-/// most programs come from memory.
+/// most programs come from memory, not from cache. Returns "" if the type has no shapes.
 std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dtype) {
   const bool cold =
       std::ranges::any_of(gemms, [&](const GemmRate& at) { return same_kind(at, dtype, "cold"); });
@@ -98,10 +98,10 @@ constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 
 struct Samples {
   std::array<std::vector<CurveSample>, 4> by_preference;
-  std::string labels;  ///< the labels of the samples at of_labelled_point and above
+  std::string labels;  ///< labels of the point with labels that was added last
 };
 
-/// Returns the labels of a point by which its times do not represent the machine, such as
+/// Returns those labels of a point that say that its times do not represent the machine, such as
 /// "oversubscribed" (results::unsound), in one text; "" if there are none.
 std::string labels_of(const PointData& point) {
   return base::listed(results::unsound(point.labels));
@@ -225,7 +225,7 @@ class Collector {
                   .members = members,
                   .nodes = nodes_of(run_, point, group_of(point, row))};
     // Programs run all_reduce in place, on the gradients, and all other collectives from one buffer
-    // to another; rows measured otherwise are used only if no such rows exist.
+    // to another. Rows measured in the other way are used only if the point has none of this kind.
     const bool sums = key.op == "all_reduce";
     const std::string_view best = sums ? "yes" : "no", second = sums ? "no" : "yes";
     const auto is_best = [&](const RowData& other) {

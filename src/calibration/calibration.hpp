@@ -17,28 +17,28 @@ namespace isoscale::calibration {
 /// Fits a curve of time against message size to samples in any order, several of which may have the
 /// same size; only their sizes and times are read. Samples without a finite time above 0 are left
 /// out. The curve interpolates between the measured sizes instead of following a formula, since a
-/// latency and one bandwidth differ from published curves by up to 43% where the library changes
-/// its protocol. The fields that identify the curve, and its labels, are not set. The function sets
-/// these fields:
+/// formula of one latency and one bandwidth differs from published curves by up to 43% where the
+/// library changes its protocol. The fields that identify the curve, and its labels, are not set.
+/// The function sets these fields:
 ///   samples    the median time of each size, and as `fitted` the same times made non-decreasing
 ///   form       how the curve runs between sizes: usually log time is linear in log size. Time is
 ///              linear in size if that at least halves the error, which happens where sizes are far
 ///              apart and time is a latency plus bytes / bandwidth
-///   latency    the centre (Hodges-Lehmann) of the small sizes' times, after the part that grows
-///              with size (Theil-Sen) is subtracted. Small sizes take up to 1.5 times as long as
-///              the smallest size. Those for which this part is over 20% of the time are left out,
-///              but not the smallest size. If the small sizes differ by less than a factor of 4,
-///              only the smallest size counts, and latency is absent if over 10% of its time grows
-///              with size
+///   latency    the centre (Hodges-Lehmann) of the small sizes' times, after the part of each time
+///              that grows with size (Theil-Sen slope) is subtracted. Small sizes take up to 1.5
+///              times as long as the smallest size. A small size is left out if over 20% of its
+///              time grows with size, unless it is the smallest. If the small sizes span less than
+///              a factor of 4, only the smallest one counts, and latency is absent if over 10% of
+///              its time grows with size
 ///   bandwidth  the centre of size / (time - latency) of the large sizes, which are within a factor
-///              of 64 of the largest and take at least 4 times the latency. If the latency is
-///              unknown, or differs from the intercept of a line through them by more than 5% of
-///              the time of the smallest of them, the intercept is used here in place of the
-///              latency. Absent if their time grows much more slowly than their size, if there are
-///              none, or if there is one and the latency is unknown
+///              of 64 of the largest and take at least 4 times the latency. The intercept of a line
+///              through the large sizes' times is used in place of the latency if the latency is
+///              unknown or differs from it by more than 5% of the time of the smallest large size.
+///              Bandwidth is absent if the time of large sizes grows much more slowly than their
+///              size, if there are none, or if there is only one and the latency is unknown
 ///   error      the relative error that 95% of predictions should not exceed
-///              (statistics::promised_error), from the interior sizes, each predicted by a curve
-///              that is fitted without it; absent below 5 sizes
+///              (statistics::promised_error), judged by all sizes but the smallest and the largest,
+///              each predicted by a curve that is fitted without it; absent below 5 sizes
 [[nodiscard]] results::CalibrationCurve fit_curve(const std::vector<results::CurveSample>& samples);
 
 /// Returns the seconds that the curve gives for `bytes`. Above its largest size the time grows by
@@ -82,17 +82,17 @@ namespace isoscale::calibration {
                                           const results::PointData& point,
                                           const std::vector<int>& ranks);
 
-/// Sets `held_out` of each shape: the relative error of its rate if other shapes predict it.
+/// Sets `held_out` of each shape: the relative error with which other shapes predict its rate.
 void add_held_out(std::vector<results::GemmRate>& gemms);
 
-/// Returns the ceiling of each element type: the highest rate among `rows`, which has one entry for
-/// each measured multiplication, with its median rate and with a warm or a cold cache. Rows of
-/// points with labels such as "oversubscribed" (results::unsound) count only where there are no
-/// others. The error of a ceiling comes from `held_out` of the shapes `gemms`.
+/// Returns the ceiling of each element type: the highest rate among `rows`, which hold the median
+/// rate of each measured multiplication, with a warm and with a cold cache. Rows of points with
+/// labels such as "oversubscribed" (results::unsound) count only where there are no others. The
+/// error of a ceiling is computed from `held_out` of the shapes `gemms`.
 [[nodiscard]] std::vector<results::GemmCeiling> ceilings_of(
     std::span<const results::GemmRate> rows, std::span<const results::GemmRate> gemms);
 
-/// Returns the ceiling of an element type, not owned; null if none was measured.
+/// Returns a pointer to the ceiling of an element type in `calibration`; null if none was measured.
 [[nodiscard]] const results::GemmCeiling* ceiling_of(const results::CalibrationData& calibration,
                                                      std::string_view dtype);
 

@@ -85,8 +85,8 @@ std::vector<statistics::Point2> points_of(std::span<const CurveSample> samples) 
 }
 
 std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
-  constexpr double flat = 1.5;  // a small size takes at most this multiple of the least time
-  constexpr double widest_share = 0.1;  // largest share of a time that may grow with the bytes
+  constexpr double flat = 1.5;  // a small size takes at most this many times the shortest time
+  constexpr double widest_share = 0.1;  // largest share of the latency that may grow with size
   constexpr double span_of_plateau = 4;
   const auto end = std::ranges::find_if(
       samples, [&](const CurveSample& at) { return at.fitted > flat * samples.front().fitted; });
@@ -104,8 +104,8 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   }
   // A slope below 0 is noise: more bytes do not take less time.
   const double slope = line ? std::max(line->slope, 0.0) : 0;
-  // Sizes that spend more than this share of their time on bytes are left out (but not the first
-  // one), since an error of the slope would change all their remaining times in one direction.
+  // A size other than the first is left out if more than this share of its time grows with size:
+  // an error of the slope would change the remaining times of all such sizes in one direction.
   constexpr double little = 0.2;
   std::vector<double> left;
   for (const CurveSample& at : plateau) {
@@ -118,8 +118,8 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
 
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
   constexpr double range = 64;          // sizes below largest / range are left out
-  constexpr double bound_by_bytes = 4;  // a size is used if it takes at least so many latencies
-  // Below this slope of log(time) over log(size), time is not proportional to size.
+  constexpr double bound_by_bytes = 4;  // a size is used if it takes at least this many latencies
+  // If log(time) rises less steeply over log(size) than this, time is not proportional to size.
   constexpr double least_log_slope = 0.7;
   const double largest = samples.back().bytes;
   const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {

@@ -64,7 +64,7 @@ Bounds bounds_of(std::span<const RoundTrip> trips, Nanoseconds base) {
 }
 
 constexpr int clock_tag = 2;
-constexpr int rounds = 20;  // round trips per kernel (usually per node), before and again after a
+constexpr int rounds = 20;  // round trips for each clock but rank 0's, before and again after a
                             // measurement
 
 /// Collective: returns the number of each rank's clock. Clocks are numbered in the order in which
@@ -88,8 +88,8 @@ Nanoseconds ClockFit::to_rank_0(Nanoseconds own) const {
 
 ClockFit fit_clock(std::span<const RoundTrip> before, std::span<const RoundTrip> after,
                    Nanoseconds reference) {
-  // Offsets may be as large as years. After this base is subtracted, a double holds the rest to the
-  // nanosecond.
+  // Offsets may be as large as years. After this base is subtracted, a double can hold the
+  // difference to the nanosecond.
   const Nanoseconds base = before.front().sent - before.front().remote;
   const Bounds first = bounds_of(before, base), last = bounds_of(after, base);
   const double apart = std::max(number(last.at - first.at), 1.0);

@@ -53,7 +53,7 @@ void send(MPI_Comm communicator, std::span<const std::byte> data, int to) {
   }
 }
 
-/// Receives what send() of another rank has sent; `data` has its size.
+/// Receives what another rank sends by send(); `data` must have the size of what it sends.
 void receive(MPI_Comm communicator, std::span<std::byte> data, int from) {
   for (const auto block : blocks(data)) {
     check(MPI_Recv(block.data(), static_cast<int>(block.size()), MPI_BYTE, from, gather_tag,
@@ -80,7 +80,7 @@ std::vector<std::string> texts_of(std::string_view records) {
   return texts;
 }
 
-/// True if the reason begins with a rank, as the reason of an earlier vote does.
+/// True if the reason begins with "rank N: ", as the reasons that all_ok() returns do.
 bool names_rank(std::string_view reason) {
   constexpr std::string_view before{"rank "}, digits{"0123456789"};
   if (!reason.starts_with(before)) return false;
@@ -94,7 +94,7 @@ bool names_rank(std::string_view reason) {
 void CommunicatorTraits::free(type communicator) noexcept {
   int finalized = 0;
   warn_unless_ok(MPI_Finalized(&finalized));
-  // Freeing is collective. While an exception is in flight, peers may be elsewhere, so the
+  // MPI_Comm_free is collective. While an exception is in flight, peers may not call it, so the
   // communicator is not freed.
   if (finalized != 0 || std::uncaught_exceptions() > 0) return;
   warn_unless_ok(MPI_Comm_free(&communicator));

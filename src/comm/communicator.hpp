@@ -24,8 +24,8 @@
 #include "units/quantity.hpp"
 
 /// Starts and ends MPI in this process, turns its error codes into exceptions, provides the clock
-/// for all times that hosts measure, and wraps communicators, over which ranks gather data, agree
-/// and tell each other of errors.
+/// for all times that hosts measure, and wraps communicators, over which ranks gather data, vote
+/// on whether to go on, and tell each other of errors.
 namespace isoscale::comm {
 
 class MpiError : public base::Error {

@@ -40,7 +40,7 @@ std::string sentence(int code, const std::source_location& where) {
 }
 
 /// Returns how much memory this process holds, as a part of a sentence; "what it holds" if the
-/// system does not tell it.
+/// system does not report the amount.
 std::string held() {
   std::istringstream pages{machine::read_file("/proc/self/statm").value_or("")};
   std::uint64_t whole = 0, resident = 0;

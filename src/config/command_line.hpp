@@ -48,7 +48,7 @@ using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareComm
 
 /// Returns the output of `isoscale list ...`, in which every line ends with a line break. Throws
 /// std::logic_error for an unknown list, and for the keys of data sheets and of software profiles,
-/// since this library does not know them.
+/// which predict_command.cpp prints instead.
 [[nodiscard]] std::string listing(const ListCommand& command);
 
 }  // namespace isoscale::config

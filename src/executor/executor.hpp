@@ -40,7 +40,7 @@ struct PlayTime {
   /// meaning.
   units::Nanoseconds begin, end;
   /// True if Launches::hidden was asked for but the host did not launch the first ops in time, so
-  /// that the play's time includes launches.
+  /// that the time includes launches.
   bool is_late = false;
 };
 
@@ -65,16 +65,16 @@ class Unsupported : public base::Error {
   using Error::Error;
 };
 
-/// Thrown if a communicator did not become ready in time and no rank of the point reported another
-/// error that could be the cause. Ranks may be stuck in the creation of the communicator, so the
-/// job must end.
+/// Thrown if a communicator did not become ready in time and no participating rank reported
+/// another error that could be the cause. Ranks may be stuck in the creation of the communicator,
+/// so the job must end.
 class NeverReady : public base::Error {
  public:
   using Error::Error;
 };
 
-/// Thrown if another rank did not answer in time. After that, no session of the point can play
-/// again.
+/// Thrown if another rank did not answer in time. After that, no rank's session for this point
+/// (measured configuration) can play again.
 class TimedOut : public base::Error {
  public:
   using Error::Error;
@@ -95,14 +95,14 @@ struct SessionFacts {
   units::Bytes memory;   ///< allocated memory, including workspace
   units::Bytes host_memory{0};                ///< the pinned and pageable part of `memory`
   units::Seconds communicator_creation;       ///< time to make this session's communicators
-  bool graph = false;                         ///< steps are replayed as CUDA graphs if possible
+  bool graph = false;                         ///< all steps are replayed as CUDA graphs
   std::vector<GemmChoice> gemm_choices = {};  ///< the algorithms chosen for this rank's GEMM shapes
   /// Times on this rank to create each communicator and to make the first call on it, in which NCCL
   /// connects the ranks.
   std::vector<CommunicatorTime> communicators = {};
 };
 
-/// The position of a session in the section that it plays. Other threads may read it during a play.
+/// The position of a session in the section that it executes. Other threads may read it meanwhile.
 struct Whereabouts {
   program::Section section = program::Section::step;
   std::uint64_t plays = 0;  ///< number of passes that have begun, over all sections
@@ -125,13 +125,13 @@ class Stopped : public base::Error {
   using Error::Error;
 };
 
-/// One rank's program, ready to play: its storage is allocated and its communicators are made.
+/// One rank's program, ready to run: its storage is allocated and its communicators are made.
 class Session {
  public:
   virtual ~Session() = default;
 
   /// Plays a section on the calling thread (and on threads of the session). All streams are idle
-  /// when the play begins and when it has ended. Every rank of the point must play the same
+  /// when the play begins and when it has ended. All ranks that take part must play the same
   /// sections in the same order, equally often. May throw TimedOut, Stopped or another base::Error.
   virtual PlayTime play(const Play& what) = 0;
   /// Returns the spans of the last play with Trace::on, in program order, in times of this rank's
@@ -139,7 +139,7 @@ class Session {
   [[nodiscard]] virtual std::span<const timeline::Span> spans() const = 0;
   /// Returns the communication library's own estimate of how long the communication of a section
   /// takes: the sum over all calls of the section, or nullopt if the library gives no estimate.
-  /// Every rank of the point must ask for the same sections.
+  /// All ranks that take part must ask for the same sections.
   [[nodiscard]] virtual std::optional<units::Seconds> estimate(program::Section /*section*/) {
     return std::nullopt;
   }
@@ -193,7 +193,7 @@ struct Description {
   int cores = 0;                            ///< logical CPUs (host) or cores (cuda) of this rank
   std::optional<int> compute_capability{};  ///< 90 = 9.0; absent: unknown or no GPU
   bool shared_device = false;               ///< some ranks share a GPU, so times have no meaning
-  /// The reason why the device cannot play programs that communicate by Transport::symmetric, as
+  /// The reason why the device cannot run programs that communicate by Transport::symmetric, as
   /// far as it is known before a program is prepared; "" if no reason is known.
   std::string symmetric_problem{};
   /// Further facts of the device. Their keys are those under which run files store the facts of

@@ -64,10 +64,10 @@ void require_possible(const Arguments<program::Rows>& call);
 template <class Op>
 void require_possible(const Arguments<Op>& /*call*/) {}
 
-/// Returns an op with the addresses of its operands on this rank. A Fill writes this rank's shard
-/// (part) of a tensor; its `shard.base` becomes the position of the shard's first element in the
-/// whole tensor. `accept(operand, slice)` is called for each operand, and throws base::Error if the
-/// device cannot use the operand. Also throws base::Error if the op itself is malformed.
+/// Returns an op with the addresses of its operands on this rank. For a Fill, `shard.base` is set
+/// to the position that the first element of this rank's shard (part) has in the whole tensor.
+/// `accept(operand, slice)` is called for each operand, and throws base::Error if the device cannot
+/// use the operand. Also throws base::Error if the op itself is malformed.
 template <class Op, class Accept>
 [[nodiscard]] Arguments<Op> arguments_of(const Resolver& resolver, const Op& op,
                                          const Accept& accept) {

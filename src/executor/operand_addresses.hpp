@@ -60,8 +60,8 @@ struct MatrixAt : OperandAt {
 };
 
 /// Tells if an Adam update advances the powers beta1^t and beta2^t, which are kept in memory, from
-/// t - 1 to t. Several updates may use the same powers; in each play only the first of them
-/// advances these.
+/// t - 1 to t. Several updates may use the same powers; each time the program is run, only the
+/// first of them advances the powers.
 enum class Powers : std::uint8_t { advance, keep };
 
 /// Arguments that some ops need on one rank besides their operands; most ops need none.
@@ -72,7 +72,7 @@ struct FurtherArguments<program::Update> {
   Powers powers = Powers::keep;
 };
 /// The CUDA executor's argument for a Cast: `largest` is a word of device memory that only this op
-/// uses. Its kernels store the largest magnitude of the source there, as the bits of an f32.
+/// uses. The op's kernels store in it the largest magnitude of the source, as the bits of an f32.
 template <>
 struct FurtherArguments<program::Cast> {
   unsigned* largest = nullptr;
@@ -84,7 +84,7 @@ struct FurtherArguments<program::Rows> {
 };
 
 /// An op with all addresses and types that it needs on one rank. For example, `call[&Norm::x]`
-/// returns where operand x is: a MatrixAt if the operand is a matrix, else an OperandAt.
+/// returns the address of operand x: a MatrixAt if the operand is a matrix, else an OperandAt.
 template <class Op>
 struct Arguments : FurtherArguments<Op> {
   Op op{};

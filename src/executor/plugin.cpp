@@ -27,8 +27,8 @@ std::string dl_problem() {
 }
 
 PluginSearch open_file(const fs::path& file) {
-  // With RTLD_NOW, a function that the plugin calls and that no library has is noticed here and not
-  // in the middle of a run. RTLD_LOCAL hides the plugin's symbols from other libraries.
+  // With RTLD_NOW, dlopen fails at once if the plugin calls a function that no library has, which
+  // would otherwise fail in a run. RTLD_LOCAL hides the plugin's symbols from other libraries.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return refused(

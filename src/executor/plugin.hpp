@@ -23,15 +23,15 @@ struct CudaOptions {
   settings::ShareGpu share = settings::ShareGpu::no;
   settings::Graph graph = settings::Graph::off;
   settings::Nvtx nvtx = settings::Nvtx::off;
-  /// Limit on the creation of one communicator; 0: no limit.
+  /// The time that the creation of one communicator may take; 0: no limit.
   units::Seconds communicator_timeout{120};
   /// The time that a GPU stream is assumed to need for a mark, a write to host memory that shows
   /// that an op has started. Only so many ops are marked that the marks of a stream take at most
   /// 0.5% of the least time that its ops need (choose_marks() in cuda/stream_words.hpp). 0: every
   /// op is marked. Absent: no op is marked.
   std::optional<units::Seconds> mark_cost{1e-6};
-  /// GEMM algorithms of an earlier run. Each is used for the shape for which it was chosen, and no
-  /// candidates are timed for this shape.
+  /// GEMM algorithms that an earlier run chose by timing candidates. Each is used, without new
+  /// timing, for the GEMM shape for which it was chosen.
   std::vector<GemmChoice> known_algorithms;
 };
 
@@ -41,7 +41,7 @@ struct CudaOptions {
 /// since the core compares it before it uses any other member.
 struct PluginTable {
   const char* fingerprint;
-  /// Returns one sentence with the reason why this machine cannot play programs on the device, and
+  /// Returns one sentence with the reason why this machine cannot run programs on the device, and
   /// what to do about it; "" if it can.
   std::string (*problem)();
   /// Makes the executor. Collective over `world`. Throws base::UsageError if there is no GPU for
@@ -63,8 +63,8 @@ struct PluginSearch {
 /// checks its fingerprint.
 [[nodiscard]] PluginSearch open_plugin(std::string_view file_name,
                                        const std::vector<std::filesystem::path>& folders);
-/// Opens libisoscale_cuda.so, which it looks for first in the folder of the program, then in the
-/// folder `lib` beside that folder.
+/// Opens libisoscale_cuda.so from the folder of the program or, if it is not there, from the folder
+/// `lib` beside that folder.
 [[nodiscard]] PluginSearch open_cuda_plugin();
 
 }  // namespace isoscale::executor

@@ -12,7 +12,7 @@
 namespace isoscale::executor {
 namespace {
 
-/// Calls visit(slice) for every slice that the program communicates by Transport::symmetric.
+/// Calls visit(slice) for every slice that the program sends or receives by Transport::symmetric.
 template <class Visit>
 void for_each_symmetric_slice(const program::RankProgram& program, const Visit& visit) {
   for_each_symmetric<program::Collective>(program, [&](const auto&, const auto& collective) {

@@ -13,8 +13,8 @@
 #include "executor/executor.hpp"
 #include "program/program.hpp"
 
-/// Determines what a point's programs and options require of a device: communicators, transports,
-/// and the place of memory.
+/// Determines what the programs and options of a point (one measurement) require of a device:
+/// communicators, transports, and the NUMA node of host memory.
 namespace isoscale::executor {
 
 /// Calls visit(op, payload) for each op of one kind in all sections of a program; the setup section
@@ -37,12 +37,12 @@ void for_each_symmetric(const program::RankProgram& program, const Visit& visit)
 }
 
 /// The communicators that the programs of a set need. They depend on the set alone, so all ranks
-/// compute the same.
+/// compute the same communicators.
 struct CommunicationNeeds {
   /// The (axes, stream) pairs of collectives. Each pair has its own communicator, so that two
   /// streams never use the same communicator for collectives.
   std::set<std::pair<mesh::AxisSet, program::StreamId>> collectives;
-  /// For each axis along which messages are sent: all offsets from sender to receiver.
+  /// For each axis of messages: the offsets from sender to receiver, in steps along the axis.
   std::map<mesh::Axis, std::set<std::int32_t>> exchanges;
 };
 [[nodiscard]] CommunicationNeeds communication_needs(const program::ProgramSet& set);

@@ -36,7 +36,7 @@ std::vector<Channel> channels_of(const std::vector<Source>& sources) {
 SampleStore::Thinned SampleStore::add(units::Nanoseconds time, std::vector<double> values) {
   samples_.push_back({.time = time, .values = std::move(values)});
   if (samples_.size() <= most_) return Thinned::no;
-  // Keeps every second sample and the newest, since the newest may be the last one taken.
+  // Keeps every second sample, and the newest because the measurement may end before the next.
   std::size_t kept = 0;
   for (std::size_t i = 0; i + 1 < samples_.size(); i += 2) {
     if (kept != i) samples_[kept] = std::move(samples_[i]);
@@ -90,7 +90,7 @@ void DeviceSampler::run(const std::stop_token& stopped) {
   while (true) {
     next += std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(interval_.value()));
-    // Samples that a busy machine missed are not taken later.
+    // Samples that this thread missed because the machine was busy are not taken later.
     next = std::max(next, Clock::now());
     std::unique_lock lock{mutex_};
     wake_.wait_until(lock, stopped, next, [] { return false; });

@@ -23,7 +23,7 @@ namespace isoscale::machine {
 
 class NvmlLibrary;
 
-/// One quantity of one device. A counter only grows, and only its differences have a meaning.
+/// One quantity of one device. A counter only grows; only differences of its values mean something.
 struct Channel {
   std::string device;    ///< "cpu", "package 0", "mlx5_0 port 1", "gpu 0"
   std::string quantity;  ///< "clock", "energy", "temperature", "sent_bytes", ...
@@ -49,8 +49,7 @@ struct Source {
 /// - "throttle_count", a counter: the sum over `cpus` of core_throttle_count (Intel), which is how
 ///   often a core was slowed down because of its temperature. At most 16 of the CPUs are read.
 /// - "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of the time in which a
-///   CPU worked. Idle time, waiting for input, and time that a hypervisor took for other machines
-///   do not count.
+///   CPU worked. Idle time, I/O wait, and time that a hypervisor took (steal) do not count.
 /// - "energy", a counter in joules since the first reading, for CPU packages and for memory that a
 ///   package's counter does not include (RAPL: powercap/intel-rapl:*, on AMD too). The counter
 ///   continues to grow when the hardware's register wraps around.
@@ -103,7 +102,7 @@ struct Sampling {
 
 /// Reads sources from a thread of its own, which sleeps between samples, from construction until
 /// stop(). The first sample is taken before the constructor returns and the last one by stop(), so
-/// that counters have a difference even over a very short time. An additional channel,
+/// that even a very short measurement has two values of each counter. An additional channel,
 /// "sample_time" of the device "sampler", holds how long each sample took. Without sources there is
 /// no thread.
 class DeviceSampler {

@@ -54,7 +54,7 @@ std::optional<int> count_of(const Topology& topology, hwloc_obj_type_t type) {
   return count > 0 ? std::optional{count} : std::nullopt;
 }
 
-/// Returns the processor's name as hwloc read it, from the packages or from the machine.
+/// Returns the processor's name, which hwloc stores for the first package or for the machine.
 std::optional<std::string> cpu_model_of(const Topology& topology) {
   for (const hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_MACHINE}) {
     const hwloc_obj_t object = hwloc_get_obj_by_type(topology.get(), type, 0);
@@ -148,7 +148,7 @@ MachineFacts machine_facts() {
   facts.host = system.nodename;
   facts.os = fmt::format("{} {}", system.sysname, system.release);
   add_topology(facts);
-  // x86, POWER and some ARM kernels have one of these keys; other kernels have none.
+  // On x86, POWER and some ARM kernels the model has one of these keys; other kernels have none.
   const std::string cpuinfo = facts.cpu_model ? "" : read_file("/proc/cpuinfo").value_or("");
   for (const std::string_view key : {"model name", "cpu", "Processor"}) {
     if (!facts.cpu_model) facts.cpu_model = field_of(cpuinfo, key);

@@ -22,8 +22,8 @@ struct MachineFacts {
   std::map<std::string, std::vector<int>> numa_cpus{};
   std::optional<units::Bytes> memory_total, memory_available;
   std::vector<int> bound_cpus;  ///< logical CPUs this process may run on; empty = unknown
-  /// The physical cores of these CPUs, numbered within the node; the CPUs themselves if no cores
-  /// are known.
+  /// The physical cores of `bound_cpus`, numbered within the compute node; equal to `bound_cpus` if
+  /// no cores are known.
   std::vector<int> bound_core_ids;
   std::optional<std::string> os;    ///< "Linux 6.1.0"
   std::optional<double> cpu_quota;  ///< cgroup limit in CPUs; absent = none found

@@ -20,8 +20,8 @@ namespace {
 
 using settings::ShareGpu;
 
-/// Returns a PCI bus id in one form for comparisons. Ids come with a domain of 4 or 8 digits or
-/// without one: "0000:1B:00.0", "1b:00.0".
+/// Returns a PCI bus id in a canonical form, for comparisons. Ids come with a domain of 4 or 8
+/// digits or without one: "0000:1B:00.0", "1b:00.0".
 std::string canonical_pci(std::string_view id) {
   std::string text = base::lowered(id);
   if (std::ranges::count(text, ':') == 1) text.insert(0, "0:");
@@ -154,7 +154,7 @@ std::optional<std::string> driver_problem(int driver_version, int runtime_versio
   }
   const int driver_major = driver_version / thousand, runtime_major = runtime_version / thousand;
   if (driver_major >= runtime_major) return std::nullopt;
-  // These are the oldest driver branches that support each major version (NVIDIA, CUDA
+  // These are the oldest driver branches that support each major version of CUDA (NVIDIA, CUDA
   // Compatibility).
   const std::string_view branch = runtime_major == 13   ? " (branch 580 or newer)"
                                   : runtime_major == 12 ? " (branch 525 or newer)"
@@ -167,7 +167,7 @@ std::optional<std::string> driver_problem(int driver_version, int runtime_versio
 }
 
 std::optional<std::string> nccl_problem(int version) {
-  // Before 2.9 the major version counted thousands: 2708 = 2.7.8.
+  // NCCL encodes the major version times 10,000, before 2.9 times 1000: 2708 = 2.7.8.
   constexpr int oldest = 21'800, first_of_wide = 10'000, hundred = 100;
   if (version >= oldest) return std::nullopt;
   const int major_unit = version < first_of_wide ? 1000 : first_of_wide;

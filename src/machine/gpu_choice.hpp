@@ -38,11 +38,11 @@ struct GpuView {
 /// is a list, the rank takes the GPU that the list gives for its local rank. The list must have one
 /// GPU for each rank of the node, and this rank must see its GPU. If `bind` is "auto", there are
 /// two cases. If each rank of the node sees exactly one GPU but not all see the same one, the rank
-/// takes the GPU that it sees. Otherwise the rank takes the GPU whose place in `visible` is its
-/// local rank. In this second case, if `share` is yes, places are counted modulo the number of
-/// visible GPUs; if `share` is no, all ranks of the node must see the same GPUs, and at least as
-/// many GPUs as there are ranks. Throws base::UsageError if one of these conditions is not met, or
-/// if no GPU is visible.
+/// takes the GPU that it sees. Otherwise the rank takes the GPU at the position in `visible` that
+/// is its local rank. In this second case, if `share` is yes, the position is taken modulo the
+/// number of visible GPUs; if `share` is no, all ranks of the node must see the same GPUs, and at
+/// least as many GPUs as there are ranks. Throws base::UsageError if one of these conditions is not
+/// met, or if no GPU is visible.
 [[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind,
                              settings::ShareGpu share);
 
@@ -63,8 +63,8 @@ void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
 [[nodiscard]] std::vector<program::Precision> precisions_of(int major, int minor);
 
 /// Returns the reason why the driver is too old for the runtime; nullopt if it is new enough. Both
-/// are versions as CUDA encodes them (13000 = 13.0; driver 0 = none). A driver of the runtime's
-/// major version (CUDA's minor version compatibility) or of a later one is new enough.
+/// are versions as CUDA encodes them (13000 = 13.0; `driver_version` 0: no driver). A driver of the
+/// runtime's major version (CUDA's minor version compatibility) or of a later one is new enough.
 [[nodiscard]] std::optional<std::string> driver_problem(int driver_version, int runtime_version);
 /// Returns the reason why this version of NCCL (22707 = 2.27.7) is too old; nullopt if it is new
 /// enough. Isoscale needs ncclCommSplit, which came with 2.18.

@@ -20,8 +20,8 @@ using nvml::ask_text;
 using nvml::Device;
 using nvml::Functions;
 
-/// Returns the current state of a setting. NVML also gives the state after the next reset, which is
-/// ignored.
+/// Returns the current state of an on/off setting. NVML also gives the state after the next reset,
+/// which is ignored.
 template <class Mode>
 std::optional<bool> ask_mode(int (*function)(Device, Mode*, Mode*), Device device) {
   Mode current{}, pending{};

@@ -28,7 +28,7 @@ struct GpuFacts : PciFacts {
   std::string pci_bus_id;  ///< NVML's "00000000:1B:00.0"; in preflight the kernel's "0000:1b:00.0"
   std::optional<std::string> name, driver, vbios;
   std::optional<std::string> compute_mode;               ///< "default", "exclusive process", ...
-  std::optional<double> memory, memory_used;             ///< bytes; used by all processes
+  std::optional<double> memory, memory_used;             ///< bytes; memory_used: by all processes
   std::optional<double> sm_clock, sm_clock_max;          ///< Hz
   std::optional<double> sm_clock_application;            ///< Hz, the clock that users set or locked
   std::optional<double> memory_clock, memory_clock_max;  ///< Hz
@@ -53,7 +53,7 @@ struct GpuFacts : PciFacts {
   std::optional<bool> remap_pending, remap_failed;
   std::optional<std::int64_t> retired_pages;  ///< absent on GPUs that remap rows instead
   std::optional<std::vector<int>> xids;  ///< driver error codes in the kernel's log of this boot
-  std::optional<std::vector<std::int64_t>> processes;  ///< pids that compute on it now
+  std::optional<std::vector<std::int64_t>> processes;  ///< pids that compute on the GPU now
 };
 
 /// Returns the facts of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and

@@ -16,7 +16,7 @@
 namespace isoscale::machine {
 namespace {
 
-// Only variables with names in these lists are recorded. None of them holds a token, key or
+// Only variables with names in the following lists are recorded. None of them holds a token, key or
 // password.
 
 /// Variables that set the number of threads and their binding.
@@ -94,7 +94,7 @@ std::optional<std::int64_t> number_of(const Lookup& environment, std::string_vie
   return text ? whole_number(*text) : std::nullopt;
 }
 
-/// Returns the variables of these lists that are set, with their values.
+/// Returns the variables in `lists` that are set, with their values.
 std::vector<std::pair<std::string, std::string>> set_of(
     std::initializer_list<std::span<const std::string_view>> lists, const Lookup& environment) {
   std::vector<std::pair<std::string, std::string>> recorded;
@@ -129,8 +129,8 @@ std::optional<std::int64_t> duration(std::string_view text) {
   return sum;
 }
 
-/// Returns a value of --budget that fits this time: in whole minutes, or in seconds below ten
-/// minutes.
+/// Returns a value of --budget that fits into the time `left`: in whole minutes, or in seconds if
+/// it is below ten minutes.
 std::string budget_text(units::Seconds left) {
   const auto seconds = static_cast<std::int64_t>(usable * left.value());
   return seconds >= 600 ? fmt::format("{}m", seconds / 60) : fmt::format("{}s", seconds);

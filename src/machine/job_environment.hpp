@@ -50,7 +50,7 @@ struct TimeLimit {
   enum class Span : std::uint8_t { until_end, of_job };
 
   units::Seconds time{};
-  std::string source;  ///< the variable that gives it
+  std::string source;  ///< the variable that gives `time`
   Span span = Span::until_end;
 
   bool operator==(const TimeLimit&) const = default;
@@ -58,8 +58,8 @@ struct TimeLimit {
 
 /// Reads the time limit that the scheduler gives the job's processes: SLURM_JOB_END_TIME (seconds
 /// since 1970), else PBS_WALLTIME (seconds or HH:MM:SS; the limit of the whole job, since the time
-/// of its start is unknown). `now` is in seconds since 1970. A limit that has passed leaves 0;
-/// absent if no variable is set and readable.
+/// of its start is unknown). `now` is in seconds since 1970. Returns a time of 0 if the limit has
+/// passed; nullopt if neither variable is set and readable.
 [[nodiscard]] std::optional<TimeLimit> time_limit(const Lookup& environment, std::int64_t now);
 
 /// Returns a warning if a run is expected to take longer than the scheduler allows its job. If the

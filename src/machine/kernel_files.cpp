@@ -28,8 +28,8 @@ std::optional<std::int64_t> number(std::string_view text) {
   return base::number_in<std::int64_t>(text.substr(0, text.find_first_of(" \n")));
 }
 
-/// Returns the folders of a control group and of all groups above it, the mount last. In a
-/// container the mount may be the only one of them that exists. `name` is that of the mount in
+/// Returns the folders of a control group and of all groups above it, the mount point last. In a
+/// container the mount point may be the only one of them that exists. `name` is its name in
 /// /sys/fs/cgroup; "" = /sys/fs/cgroup itself.
 std::vector<std::string> ancestry(std::string_view name, std::string_view group) {
   const std::string mount = fmt::format("/sys/fs/cgroup{}{}", name.empty() ? "" : "/", name);
@@ -43,8 +43,8 @@ std::vector<std::string> ancestry(std::string_view name, std::string_view group)
   return folders;
 }
 
-/// Returns the folders of this process's control groups for a controller ("" for version 2),
-/// innermost first.
+/// Returns the folders of this process's control groups, innermost first, for a version-1
+/// controller such as "cpu", or for version 2 ("").
 std::vector<std::string> group_folders(const ReadFile& read, std::string_view controller) {
   const std::optional<std::string> groups = read("/proc/self/cgroup");
   std::vector<std::string> folders;
@@ -56,7 +56,8 @@ std::vector<std::string> group_folders(const ReadFile& read, std::string_view co
     const std::vector<std::string_view> controllers = base::split(parts[1], ',');
     if (std::ranges::find(controllers, controller) == controllers.end()) continue;
     // Version 2, whose list of controllers is empty, is mounted in "unified" beside version 1, or
-    // in /sys/fs/cgroup itself; a mount of version 1 is named after a controller or the whole list.
+    // in /sys/fs/cgroup itself; a mount of version 1 is named after one of its controllers or all
+    // of them.
     for (const std::string_view mount : {controller.empty() ? "unified" : controller, parts[1]}) {
       for (std::string& folder : ancestry(mount, path)) folders.push_back(std::move(folder));
     }

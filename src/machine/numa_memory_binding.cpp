@@ -69,7 +69,7 @@ MemoryOnNode::MemoryOnNode(int node) {
 }
 
 MemoryOnNode::~MemoryOnNode() {
-  // The earlier policy was in force before, so restoring it cannot fail.
+  // This policy was in force before, so the system accepts it again.
   static_cast<void>(hwloc_set_membind(before_->topology.get(), before_->set.get(), before_->policy,
                                       thread_by_node));
 }

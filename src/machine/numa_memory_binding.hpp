@@ -26,8 +26,8 @@ class MemoryOnNode {
 
  private:
   struct Before;
-  std::unique_ptr<const Before> before_;  ///< the earlier policy; defined in the .cpp to keep hwloc
-                                          ///< out of here
+  std::unique_ptr<const Before> before_;  ///< the policy to restore; defined in the .cpp to keep
+                                          ///< hwloc out of this header
 };
 
 }  // namespace isoscale::machine

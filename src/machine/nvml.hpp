@@ -27,7 +27,7 @@ namespace nvml {
 using Device = void*;
 constexpr int success = 0;
 constexpr int not_supported = 3;
-constexpr int no_permission = 4, operating_system = 17;  ///< a control group withholds the GPU
+constexpr int no_permission = 4, operating_system = 17;  ///< codes if a cgroup withholds the GPU
 constexpr int insufficient_size = 7;
 constexpr int graphics_clock = 0, sm_clock = 1, memory_clock = 2;
 constexpr unsigned most_links = 18;
@@ -88,7 +88,7 @@ struct FieldValue {
   int type, answer;
   unsigned long long value;
 };
-/// Ids of fields: KiB since the driver was loaded, and the GPU's power, not averaged, in mW.
+/// Ids of fields: KiB over NVLink since the driver was loaded; power at this moment in mW.
 constexpr unsigned nvlink_sent = 138, nvlink_received = 139, power_now = 186;
 /// Scopes of a field: the sum over all links, and the GPU without the rest of its module.
 constexpr unsigned all_links = ~0U, whole_gpu = 0;

@@ -73,7 +73,7 @@ std::vector<Channel> clock_channels() {
 }
 
 /// Returns the file `name` of each CPU that has one. If there are more than most_clocks CPUs, only
-/// so many of them are tried. Empty `cpus` means all.
+/// every n-th is tried (see thinned()). Empty `cpus` means all.
 std::vector<fs::path> cpu_files(const fs::path& root, const std::vector<int>& cpus,
                                 const char* name) {
   const auto folder = [&](int cpu) {
@@ -93,10 +93,10 @@ std::vector<fs::path> cpu_files(const fs::path& root, const std::vector<int>& cp
   return files;
 }
 
-/// Returns the mean over the wanted CPUs of the seconds that they were busy since the system
-/// started; NaN if unknown.
+/// Returns the mean over `cpus` of the seconds that a CPU was busy since the system started; NaN if
+/// unknown.
 double busy_time(std::string_view stat, const std::vector<int>& cpus) {
-  // The fields are user nice system idle iowait irq softirq steal; guests' time is part of user's.
+  // The fields are user nice system idle iowait irq softirq, then steal, which is not counted.
   constexpr std::size_t fields = 7, idle = 3, waiting = 4;
   const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   double busy = 0;
@@ -145,7 +145,7 @@ class WrappingCounter {
 std::optional<std::string> energy_device(const fs::path& zone, const std::string& name) {
   constexpr std::string_view package = "package-", memory = "dram";
   if (name.starts_with(package)) return "package " + name.substr(package.size());
-  if (name != memory) return std::nullopt;  // core and uncore are parts of a package; psys is all
+  if (name != memory) return std::nullopt;  // core, uncore: parts of a package; psys: the system
   const std::string id = zone.filename().string();  // intel-rapl:0:1
   const std::size_t first = id.find(':');
   return fmt::format("{} {}", memory, id.substr(first + 1, id.find(':', first + 1) - first - 1));
@@ -325,7 +325,7 @@ using nvml::ask;
 using nvml::Device;
 using nvml::Functions;
 
-/// A query of NVML for one value; nullopt if NVML does not answer.
+/// A function that asks NVML for one value; it returns nullopt if NVML does not answer.
 using Question = std::optional<double> (*)(const Functions&, Device);
 
 std::optional<double> scaled(std::optional<unsigned long long> value, double scale) {
@@ -349,7 +349,7 @@ template <int error>
 std::optional<double> errors_of(const Functions& nvml, Device device) {
   return scaled(ask<unsigned long long>(nvml.ecc_errors, device, error, nvml::aggregate_count), 1);
 }
-/// Returns the value of a field of NVML; nullopt if it has none of this type.
+/// Returns the value of a field of NVML; nullopt if the field has no value of this type.
 std::optional<unsigned long long> field_of(const Functions& nvml, Device device, unsigned field,
                                            unsigned scope, int type) {
   nvml::FieldValue asked{};
@@ -366,8 +366,8 @@ std::optional<double> nvlink_of(const Functions& nvml, Device device) {
   constexpr double kibi = 1024;
   return scaled(field_of(nvml, device, field, nvml::all_links, nvml::unsigned_long_long), kibi);
 }
-/// nvmlDeviceGetPowerUsage averages over a second since Ampere (NVML's reference), ten times the
-/// interval between samples; it is asked only where there is no newer field.
+/// Returns the power in W. nvmlDeviceGetPowerUsage, which averages over a second since Ampere
+/// (NVML's reference), is asked only if the driver lacks the field of the present power.
 std::optional<double> power_of(const Functions& nvml, Device device) {
   const auto now = field_of(nvml, device, nvml::power_now, nvml::whole_gpu, nvml::unsigned_int);
   return now ? scaled(static_cast<unsigned>(*now), 1e-3)

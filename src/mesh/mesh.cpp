@@ -125,7 +125,7 @@ int rank_at(const Shape& shape, const Coordinates& at) {
 int neighbour(const Shape& shape, int rank, Axis axis, int offset) {
   Coordinates at = coordinates(shape, rank);
   const int extent = shape[axis];
-  // The offset is reduced before it is added, so that it cannot overflow.
+  // The offset is reduced before it is added, so that the sum cannot overflow.
   at[axis] = ((at[axis] + offset % extent) % extent + extent) % extent;
   return rank_at(shape, at);
 }

@@ -83,7 +83,7 @@ struct PerAxis {
   }
   constexpr bool operator==(const PerAxis&) const = default;
 };
-/// A rank's place along each axis, 0-based.
+/// A rank's position along each axis, counted from 0.
 using Coordinates = PerAxis<int>;
 
 [[nodiscard]] std::string to_string(
@@ -112,12 +112,12 @@ using Coordinates = PerAxis<int>;
 enum class Placement : std::uint8_t { packed, spread };
 [[nodiscard]] std::string_view name(Placement placement);
 
-/// Returns the world ranks that play ranks 0 ... count - 1 of a point, in this order. Consecutive
-/// ranks of the point are on one node as far as the placement allows. node_of_rank[r] is the node
-/// index of world rank r. With packed, nodes are filled one after the other in order of first
-/// appearance. With spread, the ranks are divided over all nodes as evenly as possible, and the
-/// result is still grouped by node. Throws std::invalid_argument when count is not in 1 ... world
-/// size.
+/// Returns the world ranks that become ranks 0 ... count - 1 of a point (a measurement), in this
+/// order. Consecutive ranks of the point are on one node as far as the placement allows.
+/// node_of_rank[r] is the node index of world rank r. With packed, nodes are filled one after the
+/// other in order of first appearance. With spread, the ranks are divided over all nodes as evenly
+/// as possible, and the result is still grouped by node. Throws std::invalid_argument when count is
+/// not in 1 ... world size.
 [[nodiscard]] std::vector<int> place(Placement placement, const std::vector<int>& node_of_rank,
                                      int count);
 

@@ -36,8 +36,8 @@ std::pair<Axis, int> parse_item(std::string_view item, std::string_view text) {
                           number);
 }
 
-/// Returns the distance of a mesh from the request: the number of axes changed, then the total
-/// change in log2 of the extents. A dp that was not named may take any value at no cost.
+/// Returns the distance of a mesh from the request: the number of axes whose extents differ, and
+/// the sum of these differences in log2. A dp that the request does not name is ignored.
 std::pair<int, double> distance(const Shape& shape, const Request& request) {
   int changed = 0;
   double change = 0;
@@ -53,7 +53,7 @@ std::pair<int, double> distance(const Shape& shape, const Request& request) {
 }
 
 /// Returns the mesh of `ranks` ranks that is nearest to a request (see distance()), among those
-/// that keep the model's `limits` and that `allowed` admits; nullopt if there is none.
+/// that satisfy the model's `limits` and `allowed`; nullopt if there is none.
 std::optional<Shape> nearest_mesh(const Request& request, int ranks,
                                   std::span<const Constraint> limits, const Allowed& allowed) {
   std::vector<int> divisors;

@@ -25,7 +25,7 @@ using Request = std::map<Axis, int>;
 [[nodiscard]] Request parse_request(std::string_view text);
 
 /// A limit that a model sets: the extent of `axis` must divide `number`, the model's count of
-/// `what`, for example its 12 "heads". `unless` is a setting with which it need not; "" if there is
+/// `what`, for example its 12 "heads". `unless` is a setting that lifts the limit; "" if there is
 /// none.
 struct Constraint {
   Axis axis;
@@ -58,11 +58,12 @@ struct Allowed {
   std::function<bool(const Shape&)> accepts{};  ///< tests a suggested mesh; null: any is accepted
 };
 
-/// Completes the request for `ranks` ranks: if dp is not named, it takes the ranks that are left;
-/// other axes that are not named get extent 1. Throws MeshError if the product of the extents is
-/// not `ranks`, if an axis is not allowed, or if an extent breaks one of `limits`. The message
-/// gives the numbers and, if there is one, the nearest mesh that works (fewest axes changed, then
-/// smallest total change in log2 of the extents). Throws base::UsageError if `ranks` is below 1.
+/// Completes the request for `ranks` ranks: if dp is not named, it gets `ranks` divided by the
+/// product of the named extents; other unnamed axes get extent 1. Throws MeshError if the product
+/// of the extents is not `ranks`, if an axis is not allowed, or if an extent breaks one of
+/// `limits`. The message gives the numbers and, if there is one, the nearest mesh that works
+/// (fewest axes changed, then smallest total change in log2 of the extents). Throws
+/// base::UsageError if `ranks` is below 1.
 [[nodiscard]] Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits,
                             const Allowed& allowed = {});
 

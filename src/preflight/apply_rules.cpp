@@ -38,8 +38,8 @@ void require_known(const std::vector<std::string>& names) {
   }
 }
 
-/// Joins results that differ only in the host. The joined result stands where the first of them
-/// was.
+/// Joins results that differ only in the host. The joined result takes the position of the first of
+/// them.
 Results with_all_hosts(const Results& results) {
   Results joined;
   std::vector<std::vector<std::string>> hosts;
@@ -70,8 +70,8 @@ Results judge(const Rule& rule, const JobFacts& job) {
   } else {
     findings.otherwise.unknown = rule.scope.unknown;
     // If this rule is for GPUs and the job runs on the host, the result tells how to run the check
-    // on GPUs. In the opposite case there is no advice: nobody should run on the host only to have
-    // its BLAS library checked.
+    // on GPUs. If the rule is for the host, there is no such advice: it would be pointless to run
+    // on the host only to have the BLAS library checked.
     if (rule.scope.device != on_gpus.device) findings.otherwise.how = {};
   }
   return std::move(findings).results();

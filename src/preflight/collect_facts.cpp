@@ -151,8 +151,7 @@ CheckedPort read_port(std::string device, const fs::path& folder, const machine:
   return port;
 }
 
-/// Returns the ports of the InfiniBand and RoCE adapters, in the order of adapters and port
-/// numbers.
+/// Returns the ports of the InfiniBand and RoCE adapters, sorted by adapter name and port number.
 std::optional<std::vector<CheckedPort>> find_ports(const fs::path& root) {
   // Without the folder sys/class nothing is known about ports. If this folder exists but has no
   // folder of adapters, the kernel does not support such adapters, so the node has no port.

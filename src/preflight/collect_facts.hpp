@@ -18,7 +18,7 @@
 /// takes tens of milliseconds and needs no privileges.
 namespace isoscale::preflight {
 
-/// The places where facts are looked for.
+/// The sources that facts are read from.
 struct FactSources {
   std::filesystem::path root = "/";            ///< the folder with sys, proc and dev
   const machine::NvmlLibrary* nvml = nullptr;  ///< not owned; nullptr = NVML is not used
@@ -53,9 +53,9 @@ struct FactSources {
 
 namespace nvml = machine::nvml;
 
-/// Adds the GPUs of a node with their Xids, and how each pair is linked (gpus.cpp). GPUs that NVML
-/// lists come first, in its order; then those that only the PCI bus shows. `gpus` stays absent if
-/// neither could be asked, `gpus_lost` if NVML could not.
+/// Adds the GPUs of a node with their Xids (driver error codes), and how each pair of GPUs is
+/// linked (gpus.cpp). GPUs that NVML lists come first, in its order; then those that only the PCI
+/// bus shows. `gpus` stays absent if neither could be asked, and `gpus_lost` if NVML could not.
 void add_gpus(CheckedNode& node, const FactSources& sources);
 
 /// Adds to each GPU the Xids (error codes of NVIDIA's driver) that the kernel's log reports for it

@@ -94,7 +94,7 @@ void read_facts(T& value, const nlohmann::json& from) {
     read_facts(bytes, from);
     value = T{bytes};
   } else {
-    // The JSON library would silently convert any number to an integer, so it is checked here.
+    // The JSON library silently converts any number to an integer, so the number is checked here.
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       results::require(is_integer<T>(from), "facts: a whole number of its type is expected");
     }

@@ -47,9 +47,9 @@ bool is_same(const GpuFacts& a, const GpuFacts& b) {
   return !a.pci_bus_id.empty() && a.pci_bus_id == b.pci_bus_id;
 }
 
-/// Adds the facts of a GPU that another rank of the node reported. If the GPU was known only from
-/// the PCI bus, they replace what was known, except for the Xids (error codes of the driver): only
-/// the node's first rank reads these from the kernel's log.
+/// Adds the facts of a GPU that another rank of the node reported. If the node had only facts from
+/// the PCI bus about this GPU, the new facts replace them, except for the Xids (driver error
+/// codes), which only the node's first rank reads, from the kernel's log.
 void add_gpu(CheckedNode& node, GpuFacts seen) {
   if (!node.gpus) node.gpus.emplace();
   const auto known =

@@ -98,7 +98,7 @@ struct CheckedNode {
 /// the same local number on another node.
 struct CheckedNeighbour {
   int rank = 0;
-  /// The bandwidth in each direction, in B/s, with both directions busy; absent: no answer.
+  /// B/s in each direction, with both directions busy; absent: the partner did not answer.
   std::optional<double> bandwidth;
 };
 
@@ -117,14 +117,14 @@ struct CheckedRank {
   std::optional<double> locked_memory_limit;
   bool locked_memory_unlimited = false;
   /// The versions of this rank's software by key: "isoscale", "git", "build_type", "mpi", "device"
-  /// (a text about the device and its libraries), and on a GPU the versions among the facts of a
-  /// rank in the run file, such as "nccl" and "cublas".
+  /// (a text about the device and its libraries), and for a rank on a GPU the software versions
+  /// that a run file stores for each rank, such as "nccl" and "cublas".
   std::map<std::string, std::string> versions;
   /// The environment variables that set how threads, MPI, networks and devices work
   /// (machine::recorded_settings). A run file stores them only for rank 0 and for ranks whose
   /// variables differ from those of rank 0.
   std::map<std::string, std::string> environment;
-  /// Names of variables whose value is a missing file: "NCCL_TOPO_FILE".
+  /// Names of variables whose value is the path of a missing file: "NCCL_TOPO_FILE".
   std::vector<std::string> missing_files;
   /// Numbers of processes, nodes, CPUs and GPUs that the launcher gives in variables:
   /// "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS",
@@ -156,10 +156,10 @@ struct JobFacts {
 [[nodiscard]] JobFacts job_facts_from_json(std::string_view json);
 
 /// Joins the facts that several ranks collected into the facts of one job. Each rank and each node
-/// appears once in the result, in the order of numbers. If several parts have the same node, the
-/// first of them counts; later parts only give it the facts of GPUs that the first did not see, or
-/// knew only from the PCI bus. Pairs of GPUs whose facts then show a common NVLink get the link
-/// "NVLink". Facts about the job itself come from the first part.
+/// appears once in the result, in ascending order. If several parts describe the same node, the
+/// first of them is used. From the others, only facts of GPUs are added that the first part did not
+/// have, or had only from the PCI bus. Pairs of GPUs whose facts then show a common NVLink get the
+/// link "NVLink". Facts about the job itself come from the first part.
 [[nodiscard]] JobFacts merge(std::vector<JobFacts> parts);
 
 /// Runs every check on the facts of a job. Results that differ only in the host are joined into one

@@ -63,7 +63,7 @@ bool fits(std::string_view part, const AdapterList& list, const CheckedPort& por
 }
 
 /// True if `part`, an entry of NCCL_IB_HCA, is the port's adapter and number, or only its adapter.
-/// In the second case only the adapter's first port counts, since further ports may be unused.
+/// Without a number it counts only for the adapter's port 1, since further ports may be unused.
 bool names_in_full(std::string_view part, const CheckedPort& port) {
   return part == fmt::format("{}:{}", port.device, port.port) ||
          (port.port == 1 && part == port.device);
@@ -99,8 +99,8 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
       const auto index = static_cast<int>(here.size());
       here.push_back({.node = &node, .gpu = &gpu, .index = index, .ranks = ranks[gpu.uuid]});
     }
-    // GPUs of other jobs are left out: those that no rank uses, if any rank of the node reported
-    // its GPU; otherwise those without a UUID, which NVML does not list.
+    // GPUs of other jobs are left out. If any rank of the node reported its GPU, these are the GPUs
+    // that no rank uses, else those that NVML does not list (they have no UUID).
     const auto is_taken = [](const JobGpu& one) { return !one.ranks.empty(); };
     const bool any_taken = std::ranges::any_of(here, is_taken);
     std::ranges::copy_if(here, std::back_inserter(gpus), [&](const JobGpu& one) {
@@ -140,7 +140,7 @@ std::string bytes_text(double bytes) {
 std::string bit_rate_text(double rate) { return units::format_prefixed(rate, "bit/s"); }
 
 std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 3, shown = 2;  // limits that keep the text to a short line
+  constexpr std::size_t most = 3, shown = 2;  // at most 3 names are all shown, of more only 2
   if (names.size() > most) return base::listed(names, shown);
   if (names.size() < 2) return base::listed(names);
   return fmt::format("{} and {}", base::listed(std::span{names}.first(names.size() - 1)),

@@ -77,7 +77,7 @@ std::string log_of_this_boot(const fs::path& root) {
   return text;
 }
 
-/// Converts the place of a GPU in an Xid message, "PCI:0000:1b:00" or, from old drivers,
+/// Converts the address of a GPU in an Xid message, "PCI:0000:1b:00" or, from old drivers,
 /// "0000:1b:00", to a bus id: "0000:1b:00.0".
 std::string bus_id_in(std::string_view place) {
   constexpr std::string_view bus = "PCI:";
@@ -87,8 +87,8 @@ std::string bus_id_in(std::string_view place) {
 }
 
 /// Returns the kernel's messages since the kernel started, as far as they are still kept. They are
-/// read from dev/kmsg or, if that is impossible, from var/log/kern.log. It never waits for
-/// messages, and reads no more than 16 MiB. "" if neither file can be read, or neither has messages
+/// read from dev/kmsg or, if that is impossible, from var/log/kern.log. The function never waits
+/// for messages, and reads at most 16 MiB. "" if neither file can be read, or neither has messages
 /// of this boot.
 std::string kernel_log(const fs::path& root) {
   std::string text;
@@ -124,7 +124,7 @@ void add_xids(std::vector<GpuFacts>& gpus, const fs::path& root) {
   if (log.empty()) return;
   std::map<std::string, std::vector<int>> xids = xids_in(log);
   for (GpuFacts& gpu : gpus) {
-    if (!gpu.pci_bus_id.empty()) gpu.xids = xids[gpu.pci_bus_id];  // the log names it by bus id
+    if (!gpu.pci_bus_id.empty()) gpu.xids = xids[gpu.pci_bus_id];  // the log names GPUs by bus id
   }
 }
 

@@ -26,8 +26,8 @@ namespace isoscale::preflight {
 // by node, environment variables, and the adapters near a GPU (job_view.cpp). The time that each
 // function takes is linear in the number of ranks and devices.
 
-/// The host and the device that a finding is about. Either is "" if the finding is about none or
-/// all.
+/// The host and the device that a finding is about. Either is "" if the finding is not about a
+/// particular one.
 struct Place {
   std::string host{}, device{};
 };
@@ -45,7 +45,7 @@ struct JobGpu {
 };
 /// Returns the GPUs of the job; none if it runs on the host.
 [[nodiscard]] std::vector<JobGpu> job_gpus(const JobFacts& job);
-/// Returns a text that says why nothing is known about the job's GPUs from `source`.
+/// Returns a text that says why `source` gives no facts about the job's GPUs.
 [[nodiscard]] std::string no_gpus(const JobFacts& job, std::string_view source = "NVML");
 
 /// True if NVLink-C2C joins the GPU with its CPU (Grace). The traffic between the two then does not
@@ -110,7 +110,7 @@ enum class Naming : std::uint8_t { left_out, usable, named };
 [[nodiscard]] std::vector<std::string> unknown_adapters(std::string_view list,
                                                         const CheckedNode& node);
 
-// The following types and functions are for stating rules and for applying them (apply_rules.cpp).
+// The following types and functions serve to write rules and to apply them (apply_rules.cpp).
 
 using Results = std::vector<CheckResult>;
 
@@ -129,8 +129,8 @@ inline const Answer not_known{.fact = Answer::Fact::unknown};
 /// unknown.
 inline const Answer not_concerned{.fact = Answer::Fact::not_concerned};
 
-/// Returns the answer that something is wrong. The clause, a format string with its values, says
-/// what.
+/// Returns the answer that something is wrong: `clause`, formatted with `values`, says what is
+/// wrong.
 template <class... Values>
 [[nodiscard]] Answer wrong(fmt::format_string<Values...> clause, Values&&... values) {
   return {.wrong = fmt::format(clause, std::forward<Values>(values)...)};
@@ -146,13 +146,13 @@ struct Otherwise {
 
 struct Rule;
 
-/// Collects the findings of one rule. They have no name; the caller of results() gives them that of
-/// the check.
+/// Collects the findings of one rule. They have no name; the caller of results() sets their name to
+/// that of the check.
 class Findings {
  public:
   explicit Findings(const Rule& rule);
-  /// Counts a fact as known or unknown, since the verdict "ok" says how many were unknown. If the
-  /// answer says that something is wrong, adds a finding.
+  /// Counts a fact as known or unknown, since a result "ok" says how many facts were unknown. If
+  /// the answer says that something is wrong, adds a finding.
   void add(Place place, const Answer& answer);
   void add(const Answer& answer) { add({}, answer); }
   /// True if the fact is present. The call also counts the fact as known or unknown.
@@ -183,8 +183,8 @@ class Findings {
 /// such functions from ones that judge a single GPU, node or rank.
 using Judge = void (*)(Findings& findings, const JobFacts& job);
 
-/// The device on which a rule can be checked, and the text that says why it is not checked on
-/// others.
+/// The device on which a rule can be checked, and the text that says why it is not checked on other
+/// devices.
 struct Scope {
   std::string_view device{};  ///< "" = any
   std::string_view unknown{};
@@ -249,7 +249,7 @@ void all_gpus(Findings& findings, const JobFacts& job) {
   return fact ? Answer{.wrong = std::string{*fact == bad ? wrong : ""}} : not_known;
 }
 
-/// A value of a GPU or node that should equal other such values.
+/// A value that should be the same on all GPUs or nodes.
 struct Observed {
   Place place;
   std::optional<std::string> value;

@@ -122,8 +122,8 @@ struct JobPort {
   [[nodiscard]] Place place() const { return {.host = node->host, .device = port_text(*port)}; }
 };
 
-/// Returns the effect on a port of NCCL_IB_HCA as the ranks of its node have it. Ranks without the
-/// variable, and all ranks of a job on the host, may use the port. If ranks differ, "named"
+/// Returns the effect of NCCL_IB_HCA on a port, for all ranks of its node together. Ranks without
+/// the variable, and all ranks of a job on the host, may use the port. If ranks differ, "named"
 /// overrides "usable", which overrides "left out".
 Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& port) {
   Naming naming = Naming::left_out;
@@ -240,10 +240,10 @@ void judge_state(Findings& findings, const JobFacts& job) {
   findings.otherwise.fine = fine_state(ports, unused);
 }
 
-/// Returns the name of the group of ports that should have the same rate as this one. It is all
-/// ports of the same name on all nodes or, if only one node has the name, those ports of the node
-/// that are nearest to GPUs. "" means that the rate is not compared, since the adapters of a node
-/// may serve different purposes.
+/// Returns the name of the group of ports that should have the same rate as this port: all ports of
+/// the same name on all nodes or, if only one node has the name, those ports of the node that are
+/// nearest to GPUs. "" means that the rate is not compared, since the adapters of a node may serve
+/// different purposes.
 std::string like_of(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   const auto same = by_name.find(port_text(*one.port));
   if (same != by_name.end() && same->second.known > 1) return same->first;

@@ -73,8 +73,8 @@ bool is_on_with_network(std::string_view value, const NodeRanks& node, const Che
 
 using base::lowered;
 
-/// True if a variable that limits a path (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) forbids it
-/// altogether: LOC, or 0 in the old form of values. NCCL ignores the case of values.
+/// True if a variable that limits a path (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) forbids the path
+/// altogether: its value is LOC or, in the old numeric form, 0. NCCL ignores the case of values.
 bool is_never(std::string_view value, const NodeRanks&, const CheckedRank&) {
   return lowered(value) == "loc" || value == "0";
 }
@@ -179,7 +179,7 @@ std::string plugin_fault(const CheckedRank& rank, const std::vector<std::string>
 
 void judge_plugins(Findings& findings, const JobFacts& job) {
   // The advice in the rule's row is to run on GPUs. It is dropped, since every job that this
-  // function judges does so.
+  // function judges runs on GPUs.
   findings.otherwise.how = {};
   std::vector<Observed> observed;
   for (const CheckedNode& node : job.nodes) {

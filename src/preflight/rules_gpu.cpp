@@ -14,7 +14,7 @@ namespace {
 
 using enum Verdict;
 
-/// The usual cause of a driver error (Xid). It decides whether the GPU is fit for a measurement.
+/// The usual cause of a driver error (Xid). An error caused by a program is no fault of the GPU.
 enum class XidOrigin { program, hardware, either };
 
 struct Xid {
@@ -155,8 +155,8 @@ std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<s
   return fmt::format("others compute on it: process {}", listed(others));
 }
 
-/// Returns the median of the memory in use on the job's GPUs. It is taken as what a rank's
-/// libraries and buffers use.
+/// Returns the median of the memory in use on the job's GPUs. A rank's libraries and buffers are
+/// assumed to use this much.
 double usual_use(std::span<const JobGpu> gpus) {
   std::vector<double> used;
   for (const JobGpu& one : gpus) {

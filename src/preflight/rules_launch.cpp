@@ -55,10 +55,10 @@ void judge_device(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// Warns or stops if the launcher started more processes than MPI has ranks, since MPI then saw
-/// only a part of them. In a Slurm step the number of tasks is the number of processes.
-/// SLURM_NTASKS, the number of the whole allocation, is used only if no other variable gives a
-/// number. It causes only a warning, since a job may use a part of its allocation on purpose.
+/// Warns or stops if the launcher started more processes than MPI has ranks, since some processes
+/// are then not in MPI_COMM_WORLD. In a Slurm step the number of tasks is the number of processes.
+/// SLURM_NTASKS, which counts the tasks of the whole allocation, is used only if no other variable
+/// gives a number. It causes only a warning, since a job may use only part of its allocation.
 void judge_world_size(Findings& findings, const JobFacts& job) {
   constexpr std::array<std::string_view, 4> names{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                                   "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
@@ -111,7 +111,7 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
     if (!gpu.uuid.empty()) ++visible;
   }
   // The node has GPUs, but NVML lists none: this is a container, or NVML is missing. So the number
-  // is unknown.
+  // of GPUs is unknown.
   if (visible == 0 && !(node.facts->gpus->empty() && taken.empty())) return std::nullopt;
   return std::max(visible, taken.size());
 }

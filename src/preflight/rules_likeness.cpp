@@ -9,8 +9,8 @@
 #include "results/records/identity.hpp"
 #include "units/text.hpp"
 
-/// These rules check that what should be alike is alike: the software of all ranks, GPUs of the
-/// same model, and nodes.
+/// These rules compare things that should be the same: the software of all ranks, GPUs of the same
+/// model, and nodes.
 namespace isoscale::preflight {
 namespace {
 
@@ -47,8 +47,8 @@ void compare_versions(Findings& findings, const JobFacts& job, std::string_view 
   });
 }
 
-/// Compares the versions of several libraries. `keys` are their keys both in CheckedRank::versions
-/// and in the table of rank facts, which has their names.
+/// Compares the versions of several libraries. `keys` are their keys in CheckedRank::versions and
+/// in results::rank_fields, a table that also has their names.
 void compare_libraries(Findings& findings, const JobFacts& job,
                        std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {

@@ -33,8 +33,8 @@ struct Pair {
 };
 
 /// Returns, node after node, the pairs in CheckedNode::peers whose two GPUs both belong to the job.
-/// Each pair of the job's GPUs on a node that is missing there counts as an unknown fact: the rank
-/// that collected the node's facts did not see one of the two GPUs.
+/// If CheckedNode::peers lacks a pair of the job's GPUs on a node, this counts as an unknown fact:
+/// the rank that collected the node's facts did not see one of the two GPUs.
 std::vector<Pair> job_pairs(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_pairs(job);
   std::map<const CheckedNode*, std::multiset<int>> gpus;
@@ -172,10 +172,10 @@ double pcie_rate(int generation, int width) {
   return width * lane[static_cast<std::size_t>(std::clamp(generation, 1, last) - 1)];
 }
 
-/// Checks the PCIe links of GPUs, except of those that NVLink-C2C joins with their CPU. An idle GPU
+/// Checks the PCIe links of GPUs, except GPUs that NVLink-C2C joins with their CPU. An idle GPU
 /// lowers the generation of its link, but never the width. So the present width is compared with
-/// the greatest width of this link. The present generation is not judged; the greatest possible one
-/// is compared among GPUs of the same model.
+/// the greatest width of this link. The present generation is not judged; the highest possible
+/// generation is compared among GPUs of the same model.
 void judge_gpu_pcie(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
   if (gpus.empty()) findings.otherwise.unknown = no_gpus(job);
   std::vector<Observed> observed;
@@ -234,7 +234,7 @@ void judge_nic_pcie(Findings& findings, const JobFacts& job) {
 }
 
 /// Warns if the IOMMU of a node translates addresses of devices. Nodes with NVLink-C2C are exempt:
-/// there GPUs use the address spaces of processes by means of the IOMMU (NVIDIA, Grace Platform
+/// GPUs there need the IOMMU to use the address spaces of processes (NVIDIA, Grace Platform
 /// Software).
 void judge_iommu(Findings& findings, const JobFacts& job) {
   for (const CheckedNode& node : job.nodes) {

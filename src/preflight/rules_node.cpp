@@ -15,7 +15,7 @@ namespace {
 
 using enum Verdict;
 
-/// Makes a rule of a function that judges a node that has ranks.
+/// Makes a rule from a function that judges one node. Nodes without ranks are left out.
 template <auto judge>
 void each_node_of_ranks(Findings& findings, const JobFacts& job) {
   for (const NodeRanks& node : nodes_of_ranks(job)) {
@@ -49,8 +49,7 @@ Answer judge_single_core(const CheckedRank& rank, const NodeRanks&, const JobFac
                       : "streams are folded into one: communication hides behind nothing"};
 }
 
-/// Returns the number of NUMA nodes to which the CPUs belong that the rank may run on; nullopt if
-/// unknown.
+/// Returns the number of NUMA nodes with CPUs that the rank may run on; nullopt if unknown.
 std::optional<std::size_t> numa_nodes_of(const CheckedRank& rank, const CheckedNode* node) {
   if (node == nullptr || node->numa_cpus.empty() || rank.cpus.empty()) return std::nullopt;
   const std::set<int> own{rank.cpus.begin(), rank.cpus.end()};
@@ -71,7 +70,7 @@ void judge_blas_threads(Findings& findings, const JobFacts& job) {
     if (node.facts == nullptr || !findings.knows(node.facts->cores)) continue;
     int threads = 0;
     for (const CheckedRank* rank : node.ranks) threads += rank->blas_threads;
-    // If each rank has only one BLAS thread, the check shared-cores already warns of this.
+    // If each rank has only one BLAS thread, the check shared-cores warns of too few cores.
     const bool is_one_each = threads <= static_cast<int>(node.ranks.size());
     if (threads <= *node.facts->cores || is_one_each) continue;
     findings.add({.host = node.host()},
@@ -111,8 +110,8 @@ Answer judge_locked_memory(const CheckedRank& rank, const NodeRanks& node, const
 
 /// Returns the bytes of shared memory that NCCL needs for `ranks` ranks on a node: 64 MiB for each
 /// rank, but at most 1 GiB. NVIDIA recommends 1 GiB in containers, whose own default is 64 MiB
-/// (NCCL documentation, Troubleshooting, Runtime and MPI issues: --shm-size=1g). NCCL's segments
-/// have about 4 MiB each, so 64 MiB are enough for 16 peers of a rank.
+/// (NCCL documentation, Troubleshooting, Runtime and MPI issues: --shm-size=1g). NCCL's shared
+/// segments have about 4 MiB each, so 64 MiB are enough for 16 peers of a rank.
 double shared_memory_need(std::size_t ranks) {
   constexpr double each = 64 * 1024.0 * 1024, most = 1024 * 1024.0 * 1024;
   return std::min(most, each * static_cast<double>(ranks));

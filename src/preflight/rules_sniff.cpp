@@ -19,21 +19,21 @@ using enum Verdict;
 
 constexpr std::size_t fewest_alike = 4;  ///< with fewer values it is not clear which are normal
 
-/// The median of the values that are compared with each other, and the limit below which one is
-/// slow.
+/// The median of the values that are compared with each other, and the limit below which a value
+/// counts as slow.
 struct Threshold {
   double median = 0, limit = 0;
 };
-/// A value is slow only if it is below the median by at least this share of the median. GPUs of one
-/// model vary by 8% on average (Sinha et al., "Not All GPUs Are Created Equal", SC 2022), that is
-/// 4% to either side. CPUs share caches, memory and power with others, and links share switches, so
-/// they may vary more.
+/// A value counts as slow only if it is below the median by at least this share of the median. GPUs
+/// of one model vary by 8% on average (Sinha et al., "Not All GPUs Are Created Equal", SC 2022),
+/// that is 4% to either side. CPUs share caches, memory and power with others, and links share
+/// switches, so they may vary more.
 constexpr double least_gpu_gemm = 0.05, least_cpu_gemm = 0.10, least_bandwidth = 0.10;
 
-/// Returns the median of values that are compared with each other, and the limit below which one is
-/// slow: three standard deviations below the median. The deviation is estimated from the median
-/// absolute deviation (times 1.4826 for normal noise). Nearly equal values have almost no
-/// deviation, so the limit is always below the median by at least the share `least` of it.
+/// Returns the median of `values`, and the limit below which a value is slow: three standard
+/// deviations below the median. The deviation is estimated from the median absolute deviation
+/// (times 1.4826 for normal noise). Nearly equal values have almost no deviation, so the limit is
+/// always below the median by at least the share `least` of it.
 Threshold threshold_of(const std::vector<double>& values, double least) {
   constexpr double deviations = 3, normal = 1.4826;
   const double middle = statistics::median(values).value_or(0);
@@ -86,7 +86,7 @@ void find_slow(Findings& findings, const JobFacts& job, const std::vector<Measur
 struct RankAt {
   const CheckedRank* rank = nullptr;
   std::string host;
-  const CheckedNode* node = nullptr;  ///< null if nothing is known of it
+  const CheckedNode* node = nullptr;  ///< null if no facts of it are known
   std::optional<JobGpu> gpu{};
 
   /// Returns "rank 12" or "rank 12, GPU 4 (0000:9d:00.0)".
@@ -105,7 +105,7 @@ std::map<int, RankAt> ranks_at(const JobFacts& job) {
     }
   }
   for (const JobGpu& one : job_gpus(job)) {
-    if (one.gpu->uuid.empty()) continue;  // the facts of the node do not have it
+    if (one.gpu->uuid.empty()) continue;  // nothing is known about this GPU
     for (const CheckedRank* const rank : one.ranks) ranks[rank->rank].gpu = one;
   }
   return ranks;
@@ -123,8 +123,8 @@ std::string kind_of(const RankAt& at, const JobFacts& job) {
                      base::counted(at.rank->blas_threads, "BLAS thread"));
 }
 
-/// Returns the kind of a pair's bandwidth. It names the link between the two ranks: "pairs inside
-/// nodes over NVLink", "pairs across nodes".
+/// Returns the kind of pairs with which a pair's bandwidth is compared. It names the link: "pairs
+/// inside nodes over NVLink", "pairs across nodes".
 std::string kind_of(const RankAt& a, const RankAt& b) {
   if (a.rank->node != b.rank->node) return "pairs across nodes";
   if (!a.gpu || !b.gpu) return "pairs inside nodes";

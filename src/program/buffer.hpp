@@ -37,7 +37,7 @@ enum class Space : std::uint8_t { device, pinned, pageable, managed, symmetric }
 inline constexpr std::size_t space_count = 5;
 [[nodiscard]] std::string_view name(Space space);
 
-/// The purpose of a buffer. Facts::peak_of_role adds up the memory for each purpose.
+/// The purpose of a buffer. Facts::peak_of_role holds the peak memory for each purpose.
 enum class Role : std::uint8_t {
   weight,
   master,  ///< f32 copy of weights that are stored in 16 or 8 bits
@@ -53,9 +53,9 @@ inline constexpr std::size_t role_count = 7;
 using BufferId = std::uint32_t;
 inline constexpr BufferId no_buffer = ~BufferId{0};
 
-/// A logical buffer and, once placed, its storage: it begins `offset` bytes into the arena of its
-/// space, which is the block of memory for all buffers of that space. Buffers whose lifetimes do
-/// not overlap may share storage.
+/// A logical buffer and, once placed, its storage, which begins `offset` bytes into the arena (the
+/// block of memory for all buffers) of its space. Buffers whose lifetimes do not overlap may share
+/// storage.
 struct Buffer {
   DType dtype = DType::f32;
   Space space = Space::device;
@@ -68,7 +68,6 @@ struct Buffer {
   /// which it is not 0, since no executor can run them.
   std::uint64_t modelled_bytes = 0;
 };
-/// Returns the bytes of memory that a buffer takes.
 [[nodiscard]] std::uint64_t buffer_bytes(const Buffer& buffer);
 
 /// `count` consecutive elements of a buffer. On a rank with coordinate c along `axis` the slice
@@ -87,7 +86,7 @@ struct Slice {
 };
 static_assert(sizeof(Slice) == 32, "programs hold some ten of these per op");
 
-/// The place of a rank's local elements in the tensor that all ranks hold together. The rank has
+/// The position of a rank's local elements in the tensor that all ranks hold together. The rank has
 /// the elements (i, j, k) with i, j, k below `extents`. Element (i, j, k) has
 /// - the index i*local[0] + j*local[1] + k*local[2] in the rank's slice
 /// - the index base + i*global[0] + j*global[1] + k*global[2], plus the sum over all axes of the

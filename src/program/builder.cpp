@@ -201,7 +201,7 @@ void Builder::emit(StreamId stream, Payload payload) {
   if (stream >= s.program.streams.size()) throw std::out_of_range("emit: no such stream");
   s.verify(payload);
 
-  // `need` holds the ops that must finish first because they touch the same storage.
+  // `need` holds the ops that must finish before this op because they touch the same storage.
   Clock need;
   bool unplaced = false;
   for_each_slice(payload, [&](const Slice& slice, Mode mode) {

@@ -15,9 +15,9 @@
 
 namespace isoscale::program {
 
-/// Writes a RankProgram. The author adds buffers, streams and ops in program order; the builder
-/// derives storage and dependencies from the slices that ops read and write, so a program cannot
-/// contain a race.
+/// Writes a RankProgram. The caller adds buffers, streams and ops in program order. The builder
+/// derives storage and dependencies from the slices that ops read and write, so that the program
+/// has no race.
 class Builder {
  public:
   /// Places the buffers whose ids are in `symmetric` (sorted) in Space::symmetric instead of
@@ -37,11 +37,11 @@ class Builder {
   [[nodiscard]] BufferId allocate(Buffer buffer);
   /// Ends the use of a buffer. Its storage may then serve a buffer whose first user is known to
   /// come after the last users of this one. Storage that an earlier section wrote is not reused,
-  /// because steps are run again.
+  /// because a step may be run again and then reads it again.
   void release(BufferId id);
 
   /// Starts a section, to which the ops emitted from now on belong. Sections must be started in
-  /// order, with setup first. When a section is run, all ops of the section before have finished.
+  /// order, with setup first. When a section is run, all ops of the previous section have finished.
   /// With several steps, each may read only data that was written in setup or in the same step.
   void begin(Section section);
   /// Sets the place in the model (phase, layer, microbatch) of the ops emitted from now on.

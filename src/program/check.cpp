@@ -145,8 +145,8 @@ UnevenOps uneven_ops(const Program& program) {
 }
 
 /// Throws base::Error unless each member of an uneven all_to_all receives from each other member as
-/// much as that member sends to it. Must be called after check_matching(), which shows that the
-/// members' lists correspond.
+/// much as that member sends to it. Must be called after check_matching(), which proves that all
+/// members of a group call the same all_to_alls in the same order.
 void check_counts(const ProgramSet& set, Section section) {
   std::vector<UnevenOps> of_program;
   for (const RankProgram& program : set.programs) {

@@ -48,17 +48,17 @@ struct CheckedSection {
 struct Replay {
   Section save = Section::step, restore = Section::step;
 };
-/// Appends the sections of a Replay. They need memory for a copy of each of these buffers.
+/// Appends the sections of a Replay. They need memory for a copy of each buffer they save.
 [[nodiscard]] Replay add_replay(ProgramSet& set);
 
-/// Sections that a run adds to the programs of a point that plays training steps.
+/// Sections that a run adds to the programs of a point (a measurement) of training steps.
 enum class AddedSections : std::uint8_t {
   checks,             ///< add_checked_step and add_weight_check
   checks_and_replay,  ///< also add_replay
 };
 /// Returns for each space the bytes of its arena (the block of memory that holds all buffers of the
-/// space) in a program to which these sections were added. The function does not add them, since a
-/// plan needs only the sizes.
+/// space) in a program to which these sections were added. The function does not add them, since
+/// planning needs only the sizes.
 [[nodiscard]] std::array<std::uint64_t, space_count> arenas_with(AddedSections added,
                                                                  const RankProgram& program,
                                                                  const mesh::Shape& mesh);
@@ -68,8 +68,8 @@ enum class AddedSections : std::uint8_t {
 /// that communication could begin.
 [[nodiscard]] Program without_communication(const Program& step);
 
-/// Appends without_communication() of the first step to every program and returns its section. It
-/// touches only storage that the first step touches.
+/// Appends without_communication() of the first step to every program, and returns the new section,
+/// which touches only storage that the first step touches.
 [[nodiscard]] Section add_solo_step(ProgramSet& set);
 
 /// Returns the indices of the ops that without_communication keeps, in order.

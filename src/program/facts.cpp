@@ -94,7 +94,7 @@ void account_memory(const RankProgram& program, const Program& step, const std::
   }
 }
 
-/// Returns Traffic::sent of a collective divided by its OutlineOp::bytes.
+/// Returns the ratio of Traffic::sent to OutlineOp::bytes for one collective.
 double sent_share(OpKind kind, int group) {
   const double members = group, others = members - 1;
   switch (kind) {

@@ -109,7 +109,8 @@ template <class T>
 /// Returns the bits that are all set in infinities and NaNs of a type: the exponent bits, or in
 /// e4m3 all bits except the sign. Returns 0 if every bit pattern of the type is a number.
 [[nodiscard]] constexpr std::uint64_t exponent_mask(DType type) {
-  // These are f64, f32, f16, bf16, e4m3 and e5m2, ordered as in DType; the others are integers.
+  // These are f64, f32, f16, bf16, e4m3 and e5m2, ordered as in DType; all other types are
+  // integers.
   static_assert(DType::e5m2 == DType{5} && DType::i64 == DType{6});
   constexpr std::uint64_t masks[] = {
       0x7ff0000000000000ULL, 0x7f800000ULL, 0x7c00ULL, 0x7f80ULL, 0x7fULL, 0x7cULL};

@@ -25,11 +25,11 @@ struct Clock {
     for (std::size_t s = 0; s < max_streams; ++s) done[s] = std::max(done[s], other.done[s]);
   }
   void join(StreamId stream, std::uint32_t count) { done[stream] = std::max(done[stream], count); }
-  /// Keeps only the ops that `other` knows too.
+  /// Keeps only the ops that are known to have finished in `other`, too.
   void meet(const Clock& other) {
     for (std::size_t s = 0; s < max_streams; ++s) done[s] = std::min(done[s], other.done[s]);
   }
-  /// True if this clock knows all ops that `other` knows.
+  /// True if all ops that `other` knows to have finished are also known to this clock.
   [[nodiscard]] bool covers(const Clock& other) const {
     // The loop has no branch per stream, so that the compiler compares several at once.
     unsigned missing = 0;

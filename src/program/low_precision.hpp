@@ -21,7 +21,7 @@ struct NarrowFormat {
   std::uint16_t largest = 0;   ///< largest finite code
   std::uint16_t overflow = 0;  ///< the code of larger values: infinity, or `largest`
   std::uint16_t nan = 0;       ///< the code that is written for NaN
-  bool has_infinity = true;    ///< true if the highest exponent is for infinity and NaN
+  bool has_infinity = true;    ///< true if the highest exponent means infinity or NaN
 
   /// The exponent bias: the exponent field of values from 1 to below 2, as in IEEE 754.
   [[nodiscard]] constexpr int bias() const { return (1 << (bits - mantissa_bits - 2)) - 1; }
@@ -99,7 +99,7 @@ inline constexpr NarrowFormat e5m2_format{
   return with_sign(code > format.largest ? format.overflow : code);
 }
 
-/// Returns the value of a code, exactly: f32 holds every value of these types.
+/// Returns the value of a code, exactly: f32 holds every value of the 16-bit and 8-bit types.
 [[nodiscard]] constexpr float decode(const NarrowFormat& format, std::uint16_t code) {
   const auto mantissa_bits = static_cast<unsigned>(format.mantissa_bits);
   const unsigned magnitude = code & (format.sign() - 1U);

@@ -27,10 +27,11 @@
 ///       must return the time of the rank's own work before it arrives at the op
 /// work() is called once for each op in each play. Such a policy also has
 ///   bool may_skip(int rank, int other)
-///       must return whether cost() is the same for both ranks and spans need not be complete
-/// If it returns true for all members of a group, which meet at the same op of the same program,
-/// the collectives of this group that follow without a wait for another stream are handled
-/// together: span() is then called only for the last of them, with the start of the first.
+///       must return true if cost() is the same for both ranks and span() may be omitted for some
+///       ops
+/// If it returns true for all members of a group that meet at the same op of the same program, this
+/// collective and those of the group that directly follow it without a wait for another stream are
+/// handled together: span() is called only for the last of them, with the start of the first.
 namespace isoscale::program {
 
 template <class Policy>
@@ -55,7 +56,7 @@ class Matcher {
 
   /// Runs all programs from their start. `begin` is the time at which each rank begins its first
   /// play; empty = all at 0. Throws base::Error, which names ranks and ops, on a deadlock or when
-  /// partners disagree, and std::invalid_argument if `begin` has not one time for each rank.
+  /// partners differ in kind or size, and std::invalid_argument if `begin` lacks a time for a rank.
   void run(std::span<const units::Nanoseconds> begin = {}) {
     if (!begin.empty() && begin.size() != ranks_.size()) {
       throw std::invalid_argument("a play has not one begin for each rank");
@@ -107,7 +108,7 @@ class Matcher {
   /// The sends and receives of messages to one rank, from the rank at one offset along one axis, in
   /// order. The first `sends_taken` sends and `receives_taken` receives have met their partners.
   /// Only one of the two lists can have entries without a partner: a send and a receive that both
-  /// had none would meet.
+  /// lack a partner would become partners.
   struct Mailbox {
     std::vector<Message> sends, receives;
     std::size_t sends_taken = 0, receives_taken = 0;

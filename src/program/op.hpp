@@ -37,8 +37,8 @@ enum class Accumulation : std::uint8_t { split, fast };
 
 /// D = alpha * op(A) * op(B) + beta * C, `batch` times; op(A) is m x k, op(B) k x n, C and D m x n,
 /// all row-major. If beta is 0, C is not read. C may be the same matrix as D. C has D's type; D may
-/// be wider than A and B. The descales, if present, are buffers of one f32 element whose values
-/// multiply alpha.
+/// be wider than A and B. descale_a and descale_b, if present, are buffers of one f32 element;
+/// alpha is multiplied by both.
 struct Gemm {
   std::uint32_t m = 0, n = 0, k = 0, batch = 1;
   Transpose transpose_a = Transpose::no, transpose_b = Transpose::no;
@@ -129,9 +129,9 @@ struct Add {
   double scale = 1;
 };
 
-/// These two functions return ops on slices, as ops on matrices of one row. The op of row_copy()
-/// copies `from` to `to`; the op of row_sum() sets `to` to a + scale * b. The slices must have
-/// fewer than 2^32 elements.
+/// These two functions return ops on slices, which the ops treat as matrices of one row. The op of
+/// row_copy() copies `from` to `to`; the op of row_sum() sets `to` to a + scale * b. The slices
+/// must have fewer than 2^32 elements.
 [[nodiscard]] inline Copy row_copy(const Slice& from, const Slice& to) {
   return {.rows = 1,
           .columns = static_cast<std::uint32_t>(from.count),
@@ -217,7 +217,7 @@ enum class Optimizer : std::uint8_t { sgd, adam };
 /// One optimizer step on a slice, element by element, with g = gradient * gradient_scale.
 /// sgd:  w -= rate * g.
 /// adam: Kingma & Ba, arXiv 1412.6980, algorithm 1; `powers` holds (beta1^t, beta2^t) and starts at
-///       (1, 1). In each play, the first op that uses `powers` multiplies it by (beta1, beta2).
+///       (1, 1). In each step, the first op that uses `powers` multiplies it by (beta1, beta2).
 /// w is `master` if it has a buffer (`weight` then receives the rounded w), else `weight`.
 struct Update {
   Optimizer optimizer = Optimizer::sgd;
@@ -229,7 +229,7 @@ struct Update {
 /// Advice about the pages of managed memory, which are in host memory or in device memory. A
 /// prefetch moves pages to the named memory, in stream order; other advice takes effect when it is
 /// issued. read_mostly: host and device both keep copies; prefer: pages stay in the named memory
-/// when the other side touches them.
+/// when the other processor touches them.
 enum class Advice : std::uint8_t {
   prefetch_device,
   prefetch_host,
@@ -439,7 +439,7 @@ struct Wait {
   std::uint32_t count = 0;
 };
 
-/// The place of an op in the model. `layer` or `microbatch` is -1 if the op does not belong to a
+/// The place of an op in the model. `layer` or `microbatch` is -1 if the op belongs to no
 /// particular one.
 struct Place {
   Phase phase = Phase::setup;

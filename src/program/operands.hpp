@@ -62,9 +62,9 @@ struct Operand {
   Member Op::*member;  ///< a Matrix, a Slice, or the BufferId of a single element
   Mode mode;
   Elements elements;
-  /// Null if the operand is not a matrix, or if its extents are not known.
+  /// Returns the matrix's extents. Null for other operands, or if the extents are not known.
   Extents (*extents)(const Op&) = nullptr;
-  /// If not null, the op uses the operand only where this is true.
+  /// If not null, the op uses the operand only if condition(op) is true.
   bool (*condition)(const Op&) = nullptr;
   bool is_optional = false;  ///< true if an op may leave the operand without a buffer
 
@@ -309,10 +309,10 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
 /// Returns the bytes of a slice's elements; 0 without a buffer.
 [[nodiscard]] std::uint64_t slice_bytes(const RankProgram& program, const Slice& slice);
 
-/// Returns the bytes that an op which does not communicate reads and writes. Each row of its
-/// operand table that it uses counts once. Gaps in a strided matrix do not count, and a matrix that
-/// serves a whole batch counts once. In Rows, a source row counts as often as it is named. Advice
-/// counts only if it is a prefetch.
+/// Returns the bytes that an op which does not communicate reads and writes. Each operand that the
+/// op uses counts once per row of the operand table. Gaps in a strided matrix do not count, and a
+/// matrix that serves a whole batch counts once. In Rows, a source row counts as often as it is
+/// named. Advice counts only if it is a prefetch.
 [[nodiscard]] std::uint64_t local_bytes(const RankProgram& program, const Payload& payload);
 
 /// A matrix that an op writes; elements between its rows are not written.

@@ -13,7 +13,7 @@
 #include "program/program.hpp"
 
 /// A program without its data: which ops run, in which order, with which partners, and how much
-/// they move. Matching, simulation, the run file and the analysis need no more.
+/// they move. Matching the ranks' messages, simulation, run files and the analysis need no more.
 namespace isoscale::program {
 
 struct OutlineTransfer {
@@ -45,10 +45,10 @@ struct OutlineOp {
   std::uint64_t bytes = 0;
   mesh::AxisSet axes;  ///< axes of a collective's group, or along which an exchange communicates
   /// The reduction, element type and root of a collective, encoded as one number that must be the
-  /// same for all members. 0 for other ops, and if they are not known because the outline was read
-  /// from a file.
+  /// same for all members. 0 for other ops, and for all ops that were read from a file, which lacks
+  /// it.
   std::uint32_t signature = 0;
-  bool uneven = false;  ///< an all_to_all with counts: members may move different sizes
+  bool uneven = false;  ///< true for an all_to_all whose members may send different sizes
   GemmShape gemm{};
   std::uint32_t wait_begin = 0, wait_count = 0;          ///< range in Outline::waits
   std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< range in Outline::transfers

@@ -31,8 +31,8 @@ enum class Section : std::uint32_t { setup, step };
   return static_cast<Section>(1 + static_cast<std::uint32_t>(i));
 }
 
-/// Elements that must have the same values on all meshes of one model, for example those of an
-/// output, a gradient or an updated weight.
+/// Elements whose values must not depend on the mesh of ranks that computes them, for example those
+/// of an output, a gradient or an updated weight.
 struct Observable {
   std::string name;  ///< name of the global tensor: "layer3.qkv.gradient"
   Slice slice;
@@ -45,7 +45,7 @@ struct Observable {
 /// of a case. A run may add further steps, for example to check results.
 struct RankProgram {
   std::vector<Buffer> buffers;
-  /// The size of each space's arena, the block of memory that holds all buffers of the space.
+  /// For each memory space, the size of its arena, the block of memory that holds all its buffers.
   std::array<std::uint64_t, space_count> arena_bytes{};
 
   /// Returns the bytes of the pinned and the pageable arena, which are in host memory on every
@@ -78,7 +78,7 @@ struct RankProgram {
 struct ProgramSet {
   mesh::Shape mesh;
   std::vector<RankProgram> programs;
-  std::vector<std::uint32_t> program_of_rank;  ///< one per rank of the mesh
+  std::vector<std::uint32_t> program_of_rank;  ///< for each rank, an index in `programs`
 
   [[nodiscard]] const RankProgram& of(int rank) const {
     return programs[program_of_rank[static_cast<std::size_t>(rank)]];
@@ -86,7 +86,7 @@ struct ProgramSet {
 };
 
 /// A fault that makes communication between two ranks take `factor` times as long. In the user's
-/// request, `low` and `high` are ranks of the launch; in SessionOptions, ranks of the point.
+/// request, `low` and `high` are ranks in MPI_COMM_WORLD; in SessionOptions, ranks of the point.
 struct SlowLink {
   int low = 0, high = 0;
   double factor = 1;
@@ -104,8 +104,8 @@ struct Faults {
   /// If not 0, GEMMs are not computed; they only wait as long as they would take at this FLOP/s.
   double gemm_rate = 0;
   std::vector<SlowLink> slow_links = {};  ///< slow links that end at this rank
-  /// The mean relative lengthening of compute ops (0.1 = 10% longer); that of each op is drawn from
-  /// an exponential distribution.
+  /// The mean relative lengthening of compute ops (0.1 = 10% longer); the lengthening of each op is
+  /// drawn from an exponential distribution.
   double jitter = 0;
   std::uint64_t seed = 0;  ///< seed of the jitter's random numbers
   Stuck stuck = Stuck::no;
@@ -125,11 +125,11 @@ enum class Registration : std::uint8_t { none, local };
   return registration == Registration::local ? "local" : "none";
 }
 
-/// Requests for one session, in which an executor runs a rank's program; an executor that cannot
-/// fulfil one throws.
+/// Requests for one session, in which an executor runs a rank's program. The executor throws if it
+/// cannot fulfil a request.
 struct SessionOptions {
-  std::string collective_algorithm{};  ///< the library must use it; "" = the library's choice
-  std::string collective_protocol{};   ///< the library must use it; "" = the library's choice
+  std::string collective_algorithm{};  ///< forced on the communication library; "" = its own choice
+  std::string collective_protocol{};   ///< forced on the communication library; "" = its own choice
   Registration registration = Registration::none;
   std::optional<int> numa_node{};  ///< NUMA node of host memory; absent: the system's choice
   Faults faults{};                 ///< faults to inject into this rank

@@ -20,8 +20,8 @@ constexpr double good_enough = 1.02;
 /// repack() compares all pairs of buffers only up to this number of buffers; comparing all pairs of
 /// more buffers would take more than some tens of milliseconds.
 constexpr std::size_t most_compared = 4096;
-/// Packer::by_end() forgets placed buffers that can no longer be in the way. It does so only once
-/// per this many placements, because it must check all placed buffers each time.
+/// Packer::by_end() forgets placed buffers whose bytes all remaining buffers may reuse, but only
+/// once per this many placements, because it must check all placed buffers each time.
 constexpr std::size_t places_between_drops = 32;
 
 /// The period for which a buffer needs its storage: the ops that use it, and the ops that are known
@@ -30,7 +30,7 @@ struct Lifetime {
   BufferId buffer = no_buffer;
   std::uint64_t bytes = 0;                          ///< Arena::footprint() of its size
   std::size_t first_section = 0, last_section = 0;  ///< sections with ops that use it
-  std::size_t first_op = 0, last_op = 0;  ///< over all sections, numbered in program order
+  std::size_t first_op = 0, last_op = 0;            ///< ops that use it, numbered over all sections
   bool ends = false;  ///< released and used in one section only, so no later run reads its data
   Clock known;        ///< ops of the first section that finish before any op that uses it
   Clock users;        ///< ops of the last section that use it
@@ -67,8 +67,8 @@ class Packer {
   }
 
   /// Places buffers in reverse order of their last use; buffers that are never given back
-  /// (Lifetime::ends is false) come first. Placed buffers that can be in the way of no remaining
-  /// buffer are dropped from time to time, so that there are fewer comparisons than in by_size().
+  /// (Lifetime::ends is false) come first. Placed buffers whose bytes all remaining buffers may
+  /// reuse are dropped from time to time, so that there are fewer comparisons than in by_size().
   /// This order leaves more gaps.
   [[nodiscard]] Packing by_end() {
     const std::vector<std::size_t> order = ordered([&](const Lifetime& life) {
@@ -86,8 +86,7 @@ class Packer {
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Lifetime& mine = lives_[order[i]];
-      // Placed buffers that are in the way of no remaining buffer are dropped, to save comparisons.
-      // This may come late, since such a buffer does no harm.
+      // Dropping placed buffers only saves comparisons, so it need not happen each time.
       if (mine.ends && i % places_between_drops == 0) drop_after(mine.last_section, users[i]);
       place(order[i]);
     }
@@ -151,7 +150,7 @@ class Packer {
 
   const std::vector<Lifetime>& lives_;
   Packing result_;
-  std::vector<Placed> placed_;  ///< by offset
+  std::vector<Placed> placed_;  ///< in ascending order of offset
 };
 
 /// Returns the lifetimes of all buffers. Their members `known` and `users` are empty until
@@ -184,8 +183,8 @@ std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bo
   return lives;
 }
 
-/// Returns the largest number of bytes in use at any op of a program that is run in program
-/// order, by space.
+/// Returns, for each memory space, the largest number of bytes in use at any op, if the ops run in
+/// program order.
 std::array<std::uint64_t, space_count> peaks(const RankProgram& program,
                                              const std::vector<Lifetime>& lives) {
   std::size_t ops = 0;
@@ -211,7 +210,7 @@ void add_clocks(const RankProgram& program, std::vector<Lifetime>& lives) {
   std::size_t section = 0, number = 0;
   for (const Program* ops : program.sections()) {
     const std::vector<Clock> before = clocks_before(*ops);
-    Clock now;  // the ops so far
+    Clock now;  // the ops of this section up to here
     for (std::size_t i = 0; i < before.size(); ++i, ++number) {
       const StreamId stream = ops->ops[i].stream;
       ++now.done[stream];
@@ -323,8 +322,8 @@ void repack(RankProgram& program, const std::vector<bool>& released) {
   const std::array<std::uint64_t, space_count> peak = peaks(program, lives);
   bool has_clocks = false;
   // Symmetric buffers may be moved too. A rank accesses a peer's buffer at the offset that its own
-  // buffer has. This remains correct, because such peers have programs with the same ops and
-  // buffers, which are packed in the same way.
+  // buffer has. This remains correct: peers that share symmetric buffers have programs with the
+  // same ops and buffers, which are packed in the same way.
   for (std::size_t space = 0; space < space_count; ++space) {
     std::uint64_t& bytes = program.arena_bytes[space];
     if (static_cast<double>(bytes) <= good_enough * static_cast<double>(peak[space])) continue;

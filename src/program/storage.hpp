@@ -28,8 +28,8 @@ class Arena {
   }
 
   /// Returns a block of at least `bytes` for an op; `known` holds the ops that have finished before
-  /// it. The block is cut from the tightest free stretch that the op may use. If no stretch is
-  /// large enough, the arena grows, and the block is at its end.
+  /// it. The block is cut from the smallest sufficient gap (adjacent free blocks that the op may
+  /// use). If there is none, the arena grows, and the block is at its end.
   [[nodiscard]] Block take(std::uint64_t bytes, const Clock& known);
   /// Gives a block back; `last_users` are the ops that used it.
   void give_back(std::uint64_t offset, std::uint64_t bytes, const Clock& last_users);
@@ -57,14 +57,14 @@ class Arena {
   /// otherwise the joined block would be harder to reuse than either block.
   void merge(std::size_t i);
 
-  std::vector<Free> free_;  ///< by offset
+  std::vector<Free> free_;  ///< in ascending order of offset
   std::uint64_t end_ = 0;
 };
 
-/// Places the buffers of a finished program anew, now that the order of all ops is known. A space
-/// is left as it is if its arena is hardly larger than the most bytes in use at one time, or if the
-/// new places would not make it smaller. Two buffers share bytes only if every op that uses one is
-/// known to finish before any op that uses the other, so the new places add no dependency.
+/// Gives the buffers of a finished program new offsets, now that the order of all ops is known. A
+/// space is left as it is if its arena is hardly larger than the most bytes in use at one time, or
+/// if new offsets would not make it smaller. Two buffers share bytes only if every op that uses one
+/// is known to finish before any op that uses the other, so repacking adds no dependency.
 /// released[i] is true if the author of the program released buffer i.
 void repack(RankProgram& program, const std::vector<bool>& released);
 

@@ -86,7 +86,7 @@ void price(const PricedMachine& machine, const settings::RunConfig& config, plan
 
 namespace {
 
-// The columns of the table that every point has, and those of a point that is planned.
+// Formats of a table row: its first columns, and those that follow if the point is not skipped.
 constexpr std::string_view first_row = "{:>5}  {:<11} {:<10} {:>5} ";
 constexpr std::string_view row = "{:>5} {:<16} {:>9} {:>9} {:>12} {:>11}  {}\n";
 
@@ -113,8 +113,8 @@ std::string first_columns(const plan::PlannedPoint& point) {
                      plan::uses_model(point) ? point.request.model.name : "-", point.ranks);
 }
 
-/// Formats the table row of a point with all columns. `loop` and `time` are the texts of its two
-/// times, "-" if the point does not fit into memory.
+/// Formats the table row of a point with all columns. `loop` is the time of its measuring loop and
+/// `time` that of the whole point, as texts; both are "-" if the point does not fit into memory.
 std::string point_line(const plan::PlannedPoint& point, std::string_view loop,
                        std::string_view time, std::string_view remark) {
   return first_columns(point) +

@@ -48,7 +48,7 @@ struct PricedMachine {
 
 /// Returns a site (ranks, nodes and devices) of at least `ranks` ranks, whose nodes and devices are
 /// those of `machine`. The number of ranks on a node is --ranks-per-node or, without this option,
-/// that of the data sheet.
+/// PricedMachine::node_ranks.
 [[nodiscard]] plan::Site site_of(const PricedMachine& machine, const settings::RunConfig& config,
                                  int ranks);
 

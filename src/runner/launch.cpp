@@ -28,7 +28,7 @@ namespace {
 std::string point_title(const plan::PlannedPoint& point) {
   const std::string model = plan::uses_model(point) ? " " + point.request.model.name : "";
   const mesh::Shape& mesh = point.request.mesh;
-  // The mesh is left out if the point has one rank, or if it has none because it is skipped.
+  // The mesh is left out if the point has one rank, or if it is skipped and so has no mesh.
   const bool has_mesh = point.ranks > 1 && static_cast<int>(mesh.size()) == point.ranks;
   return fmt::format("{}{} on {}{}", point.workload->name, model,
                      base::counted(point.ranks, "rank"),
@@ -46,8 +46,8 @@ std::string outcome_text(const results::PointData& data) {
   return fmt::format("{}: {}", results::name(data.status), data.reason);
 }
 
-/// Returns the lines that are printed first: which device --device auto chose, and, if there is
-/// only one rank, how to get a curve.
+/// Returns the lines that are printed first: which device --device auto chose, and, if only one
+/// rank was started, how to start more, which a scaling curve needs.
 std::string opening_lines(const executor::Description& device,
                           const std::optional<std::string>& reason, int ranks) {
   std::string text;
@@ -171,7 +171,7 @@ void Launch::warn_of_time_limit() const {
   if (warning) base::warn(*warning);
 }
 
-/// Collective: returns the exit code of a launch that has ended, which only rank 0 knows before.
+/// Collective: returns the exit code of a finished launch, which only rank 0 knows beforehand.
 base::ExitCode Launch::exit_code() const {
   const bool is_moved = file_ && !file_->moved().empty();
   const bool is_whole = failed_ == 0 && left_hung_.empty() && !is_moved;  // valid on rank 0 only

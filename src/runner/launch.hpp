@@ -27,8 +27,8 @@
 namespace isoscale::runner {
 
 /// Collective over the world: verifies and measures one point (in measure_point.cpp). Ranks that do
-/// not belong to the point sleep, or play copies of it. World rank 0 returns the complete result;
-/// on other ranks only its status is valid.
+/// not belong to the point sleep, or run copies of it. World rank 0 returns the complete result; on
+/// other ranks only its status is valid.
 [[nodiscard]] results::PointData run_point(const plan::PlannedPoint& point,
                                            const measure::PointContext& context);
 
@@ -48,7 +48,7 @@ class Launch {
   };
 
   /// `earlier` is the run that --resume continues, on rank 0 only; absent for a new run. Throws
-  /// base::UsageError like make_plan(). Objects in `setting` must outlive this.
+  /// base::UsageError like make_plan(). Objects in `setting` must outlive this object.
   Launch(const Setting& setting, std::optional<results::RunData> earlier);
   ~Launch();
   Launch(const Launch&) = delete;
@@ -59,8 +59,8 @@ class Launch {
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
-  /// Returns the estimated time of each point that this launch has to measure, by its index. Points
-  /// for which the budget will probably not suffice are left out.
+  /// Returns the estimated time of each point that this launch has to measure, by point index.
+  /// Points for which the budget will probably not suffice are left out.
   [[nodiscard]] std::map<int, units::Seconds> planned_times() const;
   /// Collective: opens the run file and determines which points this launch has to measure. Returns
   /// false on every rank if nothing is left to do: --resume was given, and the earlier run is
@@ -96,7 +96,7 @@ class Launch {
   std::set<int> left_hung_;
   std::optional<watch::Progress> progress_;
   std::optional<plan::Schedule> schedule_;
-  /// The point that is being measured; changed only while the file is locked.
+  /// The point that is being measured; changed only while the run file is locked.
   std::optional<plan::Turn> current_;
   int failed_ = 0;  ///< number of points that failed in this launch
   bool ends_soon_ = false;

@@ -31,7 +31,7 @@ struct ChosenExecutor {
 [[nodiscard]] ChosenExecutor choose_executor(const settings::RunConfig& config,
                                              const comm::Communicator& world);
 
-/// Returns the description of GPUs of which nothing is known. It says that all element types work.
+/// Returns a description for GPUs that were not examined. It says that all element types work.
 [[nodiscard]] executor::Description unseen_gpus();
 
 /// Collective over `world`: returns the device for which a dry run makes its plan. It is the device

@@ -86,7 +86,7 @@ std::string numbers_text(const std::set<int>& indices) {
   return base::ranges_text(numbers);
 }
 
-/// Throws base::UsageError, whose message has all differences in `found`, unless there are none.
+/// Throws base::UsageError if `found` has differences; the message lists all of them.
 void require_no_differences(const std::string& file, const std::vector<std::string>& found) {
   if (found.empty()) return;
   throw base::usage_error(

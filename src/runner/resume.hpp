@@ -15,7 +15,7 @@ namespace isoscale::runner {
 
 /// The points of a plan for which an earlier run has no result, by index in the plan. `never_begun`
 /// also has the points that were skipped because the budget was used up or a signal asked the run
-/// to end. Points that were skipped for other reasons are in none: they would be skipped again.
+/// to end. Points that were skipped for other reasons are left out: they would be skipped again.
 struct Missing {
   std::set<int> never_begun{}, failed{};
   /// Points that hung and so ended their job; measured again, they may end the next job, too.
@@ -44,7 +44,7 @@ struct Missing {
 void require_ranks(const results::RunData& earlier, const std::string& file, int ranks);
 
 /// Returns a warning for the run file. It says that this launch (`now`) measures the points whose
-/// indices are in `missing`. If its hosts are others than before, it names both.
+/// indices are in `missing`. If the two launches ran on different hosts, it names up to 4 of each.
 [[nodiscard]] std::string resumption_warning(const results::RunData& earlier,
                                              const results::RunData& now,
                                              const std::set<int>& missing);

@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using results::PointData;
 
-/// Returns a path in a directory that does not exist yet: `name`, with a number if needed.
+/// Returns an unused path in a directory: `name`, with a number if this file exists already.
 fs::path free_name(const fs::path& directory, const fs::path& name) {
   fs::path path = directory / name;
   std::error_code error;

@@ -17,8 +17,8 @@
 #include "runner/plan/plan.hpp"
 #include "settings/run_config.hpp"
 
-/// The run file of a launch: its name, its header, the data of points before they are measured, and
-/// the place where it is written.
+/// The run file of a launch: its path, its header, the data of a point that is known before the
+/// point is measured, and the class that writes the file.
 namespace isoscale::runner {
 
 /// Returns the path of the run file: the one that the user gave, else a name made from the

@@ -52,8 +52,8 @@ std::vector<Experiment> alternatives(const Experiment& experiment,
 constexpr std::string_view default_suite = "quick";
 constexpr std::string_view default_model = "tiny";
 
-/// The experiments of a run, and the choices that apply to all of them. An experiment's own choices
-/// override those in `below`, and are overridden by those in `above`.
+/// The experiments of a run, each with its option values, and the values that apply to all of them.
+/// An experiment's own values override those in `below`; those in `above` override its own.
 struct Plan {
   std::vector<Choices> experiments;
   std::vector<const Choices*> below, above;
@@ -83,9 +83,9 @@ void refuse_conflicts(const Layer& file, const Layer& command_line) {
   }
 }
 
-/// Returns the value of `option` in the layer that decides what is measured; nullptr if there is no
-/// such layer, or if it does not give the option. A layer can decide only if it names a suite, a
-/// workload or experiments. If both layers name one of these, the command line decides.
+/// Returns the value of `option` in the layer (file or command line) that decides what is measured:
+/// the one that names a suite, a workload or experiments, or the command line if both do. Returns
+/// nullptr if neither layer does, or if the deciding layer does not give the option.
 const Given* chosen(std::string_view option, const Layer& file, const Layer& command_line) {
   for (const Layer* const layer : {&command_line, &file}) {
     const bool chooses = layer->shared.find("suite") != nullptr ||
@@ -122,7 +122,7 @@ Plan plan_experiments(const Layer& file, const Layer& command_line, Layer& suite
           .suite = name.text};
 }
 
-/// Applies those choices whose options have the scope `scope` to `experiment` and `run`.
+/// Stores the given values of all options with the scope `scope` in `experiment` and `run`.
 void apply(const Choices& choices, Scope scope, Experiment& experiment, RunConfig& run) {
   for (const RunOption& option : run_options()) {
     const Given* const given = choices.find(option.name);
@@ -201,7 +201,7 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
 }
 
 /// Throws base::UsageError for an option that has no effect on this device, and for an option that
-/// works only with --soak or --dry-run but is given alone.
+/// needs --soak or --dry-run but is given without it.
 void refuse_idle_options(const RunConfig& run) {
   const std::string of_gpus = gpu_options_given(run), slowing = slowing_injections(run.injections);
   if (run.device == Device::host && !of_gpus.empty()) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int most_launch_ranks = 1 << 24;
 constexpr double largest_factor = 1000, largest_jitter = 1, largest_drift_ppm = 500;
-constexpr double longest_offset = 3600;  // seconds of a clock's offset
+constexpr double longest_offset = 3600;  // largest offset of a clock, in seconds
 
 int parse_rank(std::string_view text) { return parse_int(text, 0, most_launch_ranks - 1); }
 

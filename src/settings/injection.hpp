@@ -10,8 +10,8 @@
 #include "program/program.hpp"
 #include "units/quantity.hpp"
 
-/// The faults that --inject adds to a run. Users choose how large they are, and can so check what a
-/// report says about them. Rank numbers are those of the launch.
+/// The faults that --inject adds to a run on purpose. Their size is known, so users can check what
+/// a report says about them. Rank numbers are those in MPI_COMM_WORLD.
 namespace isoscale::settings {
 
 /// "slow-rank=3:1.2": every GEMM of rank 3 takes 1.2 times as long.
@@ -26,8 +26,8 @@ struct Jitter {
   double mean = 0;
   bool operator==(const Jitter&) const = default;
 };
-/// "delay=20GFLOP/s": every GEMM of every rank sleeps for the time that it would take at that rate,
-/// and multiplies nothing. Ranks that share cores then behave as if each had its own.
+/// "delay=20GFLOP/s": every GEMM of every rank is replaced by a sleep, as long as the GEMM would
+/// take at that rate. Ranks that share cores then behave as if each had a core of its own.
 struct Delay {
   units::FlopsPerSecond rate{};
   bool operator==(const Delay&) const = default;
@@ -37,11 +37,11 @@ struct Delay {
 struct ClockError {
   int rank = 0;
   units::Seconds offset{};
-  double drift = 0;  ///< seconds per second
+  double drift = 0;  ///< seconds that the clock gains per second
   bool operator==(const ClockError&) const = default;
 };
 /// "stuck=2:spin", "stuck=2:throw": when rank 2 runs a program for the third time, it stops in the
-/// middle. With "spin" it computes for ever, with "throw" it throws. Other ranks wait.
+/// middle of it: with "spin" in an endless loop, with "throw" by an exception. Other ranks wait.
 struct StuckRank {
   int rank = 0;
   program::Stuck how = program::Stuck::spins;

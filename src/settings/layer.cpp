@@ -17,8 +17,8 @@ namespace isoscale::settings {
 
 namespace {
 
-/// Throws base::UsageError unless `text` is a valid value of `option`. Values that a later layer
-/// overrides are checked, too.
+/// Throws base::UsageError unless `text` is a valid value of `option`. A value is checked even if
+/// another layer, such as the command line, overrides it.
 void check_value(const RunOption& option, std::string_view text, const std::string& place) {
   Experiment experiment;
   RunConfig run;

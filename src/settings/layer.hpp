@@ -27,7 +27,7 @@ struct Given {
 struct Choices {
   std::map<std::string, Given, std::less<>> values;   ///< options of `isoscale run`, by long name
   std::map<std::string, Given, std::less<>> options;  ///< options of workloads (--set), by key
-  /// The model, if it was given as a table. `values` then has its name and place under "model".
+  /// The model, if a TOML table describes it. `values` then has the model's name, under "model".
   std::optional<workloads::Model> model;
 
   [[nodiscard]] const Given* find(std::string_view option) const;

@@ -81,7 +81,7 @@ constexpr auto within = [](In text) { return parse_int(text, least, most); };
 template <class Owner, class Value>
 Owner owner_of(Value Owner::*);
 
-/// Returns the object that has the option's member: the run, the experiment, or its request.
+/// Returns the object that stores the option: the run, the experiment or the experiment's request.
 template <class Owner, class SomeExperiment, class SomeRun>
 auto& owner_in(SomeExperiment& experiment, SomeRun& run) {
   if constexpr (std::is_same_v<Owner, R>) {

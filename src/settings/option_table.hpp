@@ -18,8 +18,8 @@ enum class Group : std::uint8_t { basic, what, where, how_long, looking, file };
 [[nodiscard]] std::string_view name(Group group);
 
 /// The number of values that an option takes. flag: none on the command line. once: one value.
-/// list: one list with commas. repeated: one KEY=VALUE for a workload option, each time it is
-/// given. repeated_list: a list with commas, to which each further use of the option adds.
+/// list: one comma-separated list. repeated: one KEY=VALUE for a workload option at each use of the
+/// option. repeated_list: a comma-separated list, to which each further use of the option adds.
 enum class Arity : std::uint8_t { flag, once, list, repeated, repeated_list };
 
 /// experiment: each experiment may have its own value. run: the whole run has one value.
@@ -28,13 +28,13 @@ enum class Scope : std::uint8_t { experiment, run };
 struct RunOption {
   std::string_view name;          ///< long option, without the dashes
   std::string_view value;         ///< placeholder of its value in --help
-  std::string_view default_text;  ///< as in --help; "" = not shown
+  std::string_view default_text;  ///< default value as --help shows it; "" = it shows none
   Group group = Group::what;
   std::string_view help;
   Arity arity = Arity::once;
   Scope scope = Scope::run;
-  /// Stores the value that `text` means. Throws base::UsageError or std::invalid_argument with a
-  /// sentence that begins with the value.
+  /// Reads a value from `text` and stores it in `experiment` or `run`. Throws base::UsageError or
+  /// std::invalid_argument with a sentence that begins with the value.
   void (*apply)(std::string_view text, Experiment& experiment,
                 RunConfig& run) = [](std::string_view, Experiment&, RunConfig&) {};
   /// Returns the value in TOML; "" if it is not set, or not written under the option's own key.

@@ -23,12 +23,12 @@ namespace isoscale::settings {
 enum class Device : std::uint8_t { automatic, cuda, host };
 [[nodiscard]] std::string_view name(Device device);
 
-/// The state of the ranks that are not in the measured point. idle: they sleep. replicas: they play
-/// copies of the point; those that do not suffice for one more copy sleep.
+/// The task of the ranks that a measured configuration (point) does not use. idle: they sleep.
+/// replicas: groups of them run copies of it; ranks that are too few for one more copy sleep.
 enum class FillIdle : std::uint8_t { idle, replicas };
 [[nodiscard]] std::string_view name(FillIdle fill);
 
-/// The threads on which a rank on the host plays the streams of a program: one for each stream, or
+/// The threads on which a rank on the host runs the streams of a program: one for each stream, or
 /// one for all ("folded"). automatic: folded if the rank has fewer than two cores, or if MPI does
 /// not let several threads communicate.
 enum class HostStreams : std::uint8_t { automatic, threads, folded };
@@ -38,13 +38,13 @@ enum class HostStreams : std::uint8_t { automatic, threads, folded };
 enum class Retry : std::uint8_t { failed, hung };
 [[nodiscard]] std::string_view name(Retry retry);
 
-/// The rank counts of a curve if the user names none: powers of two up to the number of ranks of
-/// the launch, and that number itself; or every count from 1 to that number.
+/// The rank counts of a curve if the user names none. With n started ranks, doubling: the powers of
+/// two up to n, and n itself; every: all counts from 1 to n.
 enum class RankCounts : std::uint8_t { doubling, every };
 
 /// Says if several ranks may use one GPU; this is for checking results, never for measuring.
 enum class ShareGpu : std::uint8_t { no, yes };
-/// Says if each step is played as one captured CUDA graph.
+/// Says if each step is executed as one captured CUDA graph.
 enum class Graph : std::uint8_t { off, on };
 /// Says if steps, phases and ops are marked as NVTX ranges, which profilers show.
 enum class Nvtx : std::uint8_t { off, on };
@@ -55,10 +55,11 @@ enum class IfExists : std::uint8_t { refuse, overwrite };
 enum class Verbosity : std::uint8_t { normal, quiet };
 enum class Mode : std::uint8_t { measure, dry_run };
 
-/// One set of curves: one workload and model over several rank counts. A suite has several.
+/// One workload and model, measured over several rank counts. A suite has several experiments.
 struct Experiment {
   std::string workload;
-  /// The request for one rank. Its options are as the user gave them, and have been checked.
+  /// The request for a single rank, which is later scaled to each mesh. Its options are as the user
+  /// gave them, and have been checked.
   workloads::Request base;
   mesh::Request mesh;  ///< axes that the user named; empty = the workload's usual mesh
   workloads::Scaling scaling = workloads::Scaling::strong;
@@ -69,12 +70,13 @@ struct Experiment {
 };
 
 /// The models and settings that a suite has for GPUs. If a run finds GPUs, it measures the first of
-/// these models that suits them, or the last if none does, in place of the suite's own model.
+/// these models that fits their memory and `longest_step` (the last model if none fits), in place
+/// of the suite's own model.
 struct GpuWork {
   std::vector<workloads::Model> models;  ///< the largest first
   program::Precision precision = program::Precision::bf16;
   workloads::Options options{};   ///< values for those workloads that have these options
-  units::Seconds longest_step{};  ///< limit for the step time of one rank alone
+  units::Seconds longest_step{};  ///< limit for the step time on a single rank
 
   bool operator==(const GpuWork&) const = default;
 };
@@ -82,7 +84,7 @@ struct GpuWork {
 struct RunConfig {
   std::vector<Experiment> experiments;
   Device device = Device::automatic;
-  std::vector<int> ranks;  ///< named by the user, ascending; empty = chosen by rank_counts
+  std::vector<int> ranks;  ///< rank counts named by the user, ascending; empty = see rank_counts
   RankCounts rank_counts = RankCounts::doubling;
   std::optional<int> ranks_per_node;  ///< number of ranks on each node, for dry runs
   FillIdle fill = FillIdle::idle;
@@ -96,33 +98,33 @@ struct RunConfig {
   /// The steps of a point, or of a case of a micro-benchmark, end when the confidence interval of
   /// their median time has at most this relative half-width.
   double precision = 0.01;
-  units::Seconds max_time{30};           ///< time that the loop of each point should take at most
+  units::Seconds max_time{30};           ///< target for the time of all steps of one point
   std::optional<units::Seconds> soak{};  ///< time to replay each point's step; absent = no replays
   /// If a rank makes no progress for this time, all ranks are asked for their states, and the job
   /// is ended if it hangs; 0 = never.
   units::Seconds timeout{120};
   std::optional<units::Seconds> budget;  ///< limit for the time of the whole run; absent = none
-  int trace_steps = 4;                   ///< steps per point whose spans are kept
-  int trace_ranks = 64;                  ///< ranks per point whose spans are kept
+  int trace_steps = 4;                   ///< steps per point whose op times (spans) are kept
+  int trace_ranks = 64;                  ///< ranks per point whose op times (spans) are kept
   Graph graph = Graph::off;
   Nvtx nvtx = Nvtx::off;
   IfExists if_exists = IfExists::refuse;  ///< the reaction if the file `output` exists already
   std::vector<Injection> injections;      ///< faults put in on purpose
-  std::filesystem::path gemm_algorithms;  ///< run file whose algorithms are used; "" = choose anew
+  std::filesystem::path gemm_algorithms;  ///< run file with the algorithms to use; "" = choose anew
 
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
   /// The folder in which the run file continues if it cannot be written at its own place. Empty =
   /// the folder in the variable TMPDIR or, if that is not set, /tmp.
   std::filesystem::path fallback_dir;
-  std::vector<std::string> allowed;  ///< preflight checks whose stop is ignored
-  /// The run file to resume, whose missing points are measured; empty for a new run. A command
-  /// line with --resume gives no experiments, and of the other settings only `retry`, `budget`,
-  /// `allowed` and `verbosity`. resumed() takes all the rest from the run file.
+  std::vector<std::string> allowed;  ///< preflight checks that must not stop the run
+  /// The run file to resume, whose missing points are measured; empty for a new run. With --resume,
+  /// the command line may only give `retry`, `budget`, `allowed` and `verbosity`; resumed() takes
+  /// all other settings from the run file.
   std::filesystem::path resume;
   Retry retry = Retry::failed;
-  /// The data sheet (a name or a file) that gives the times of a dry run; "" = usual rates.
+  /// The data sheet (a name or a file) that gives the times of a dry run; "" = typical rates.
   std::string on;
-  std::string command_line;  ///< the command line that was typed, shell-quoted
+  std::string command_line;  ///< the command line with which the run was started, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
   /// Set if a suite has work for GPUs, and the user chose no model, no element type and no option
   /// of a workload with training steps. Before a run begins, it is applied to the experiments and
@@ -136,7 +138,7 @@ struct RunConfig {
 enum class Format : std::uint8_t { text, json, csv, markdown, junit, nccl_tests };
 [[nodiscard]] std::string_view name(Format format);
 
-/// The command `isoscale check`: preflight for the ranks that were started, and nothing else.
+/// The command `isoscale check`: runs the preflight checks on the started ranks, and nothing else.
 struct CheckCommand {
   RunConfig config;  ///< only device, BLAS threads, GPUs and `allowed` matter
   Format format = Format::text;

@@ -127,7 +127,7 @@ double parse_share(std::string_view text) {
 }
 
 units::Seconds parse_time_limit(std::string_view text) {
-  constexpr double most = 3'600'000;  // seconds
+  constexpr double most = 3'600'000;  // seconds, that is 1000 hours
   const units::Seconds time = units::parse_seconds(text);
   if (!(time.value() > 0 && time.value() <= most)) {
     refuse_value(text, "is not a time above 0 and up to 1000h");
@@ -141,7 +141,7 @@ units::Seconds parse_timeout(std::string_view text) {
 }
 
 mesh::Request parse_mesh(std::string_view text) {
-  // Five axes with numbers of ten digits are shorter than this.
+  // A mesh text with five axes and numbers of ten digits has fewer characters than this.
   constexpr std::size_t longest = 80;
   if (text.size() > longest)
     refuse_value(text, "is too long for a mesh: write for example dp=2,tp=2");

@@ -36,7 +36,7 @@ void require_sane(std::string_view text);
 /// Reads a comma-separated list of names without repetitions: "dp,tp".
 [[nodiscard]] std::vector<std::string> parse_names(std::string_view text);
 /// Reads a comma-separated list of rank counts without repetitions, "4,1,2", and returns it sorted.
-/// `others` begins the advice of the error, "'all', or ", where the option takes other texts, too.
+/// `others` names other texts that the option takes, for the error message: "'all', or ".
 [[nodiscard]] std::vector<int> parse_rank_counts(std::string_view text,
                                                  std::string_view others = "");
 /// Reads a share above 0% and below 100%.

@@ -28,10 +28,10 @@ struct GroupPlace {
   int members = 1;
   int nodes = 1;
   int node_members = 1;  ///< largest number of members on one node
-  /// The number of groups, this one included, that have members on a node of this group and run
-  /// along the same axes; the largest number over its nodes. For a group over several nodes, only
-  /// groups over several nodes are counted, since they share the node's ports. For a group on one
-  /// node, only groups that are on this node alone are counted.
+  /// The number of groups along the same axes, this one included, that have members on one node of
+  /// this group; the largest number over its nodes. For a group over several nodes, only groups
+  /// over several nodes are counted, since only these share the node's network ports. For a group
+  /// on one node, only groups that are entirely on this node are counted.
   int sharing = 1;
   /// The number of nodes from the group's first node to its last one; 0 = as many as `nodes`.
   int reach = 0;

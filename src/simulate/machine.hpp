@@ -54,8 +54,8 @@ struct MatrixRate {
 /// A fused kernel of causal attention (such as FlashAttention), which never writes the scores to
 /// memory. It computes only the half below the diagonal of each matrix product. There are 2
 /// products forward, and 5 backward, since the backward pass computes the scores again. `forward`
-/// and `backward` are the shares of the peak FLOP/s that the kernel reaches if these halves are
-/// counted.
+/// and `backward` are the shares of the peak FLOP/s that the kernel reaches, where only the FLOP of
+/// these halves are counted.
 struct AttentionKernel {
   std::string name;
   double forward = 1, backward = 1;
@@ -71,7 +71,7 @@ struct Processor {
   double tile_depth = 0;
   std::vector<AttentionKernel> attention{};
   double launch = 0;  ///< seconds from the end of an op to the start of the next one
-  double power = 0;   ///< watts of the limit under which GEMMs reach their rates; 0 = unknown
+  double power = 0;   ///< power limit, in watts, with which GEMMs reach their rates; 0 = unknown
 };
 
 struct DeviceMemory {
@@ -94,7 +94,7 @@ struct Link {
 /// A level of switches above those to which nodes are connected, such as spine switches.
 struct Tier {
   int nodes = 1;       ///< nodes in each of the parts of the network that it connects
-  double share = 1;    ///< bandwidth up to it over bandwidth down: 1 / oversubscription
+  double share = 1;    ///< bandwidth up to it divided by bandwidth down: 1 / oversubscription
   double latency = 0;  ///< seconds of one hop through it
 };
 
@@ -106,7 +106,7 @@ struct Protocol {
   double share = 1;                       ///< factor on the bandwidth of large messages
   double most = 0;                        ///< upper limit of the bandwidth, bytes/s; 0 = no limit
   double most_across = 0;                 ///< the limit for groups over several nodes; 0 = `most`
-  double most_two = 0;                    ///< the limit for groups over two nodes; 0 = as for more
+  double most_two = 0;                    ///< the limit for two nodes; 0 = as for more nodes
 };
 
 /// The algorithms of collectives. multicast: NVLS, in which the switch inside a node reduces and
@@ -127,14 +127,13 @@ struct SwitchReduction {
   /// ranks of a node moves S (1 + 1/n) bytes for an all-reduce of S bytes. collnet: the share of
   /// the rate of large messages between nodes. The sizes in this list are S / n.
   std::vector<ReachedShare> reached{};
-  /// Seconds that a collective takes apart from its bytes. With `multicast`, they are the part
-  /// inside a node; with `collnet`, they are all but the part that the levels of switches add (see
-  /// across_latency).
+  /// Seconds that a collective takes in addition to the time for moving its bytes. multicast: only
+  /// those inside a node. collnet: all except those of the levels of switches (across_latency).
   double latency = 0;
   /// multicast: seconds of one step of the tree between nodes. collnet: seconds of one level of
   /// switches, up and down.
   double across_latency = 0;
-  int most_nodes = 0;  ///< largest number of nodes with this algorithm; 0 = any
+  int most_nodes = 0;  ///< largest number of nodes that can use this algorithm; 0 = no limit
 };
 
 struct Network {
@@ -145,15 +144,15 @@ struct Network {
   double ports_per_rank = 1;  ///< network ports of a node divided by its ranks
   std::optional<SwitchReduction> multicast{};  ///< present if switches inside nodes can reduce
   std::optional<SwitchReduction> collnet{};    ///< present if switches between nodes can reduce
-  /// Seconds that each message and collective takes in addition, except multicast and collnet.
+  /// Seconds to start a message or a collective, except with the algorithms multicast and collnet.
   double start = 0;
   /// The share of the bandwidth of `inside` that a large message reaches; if it is 0,
   /// inside.reached is used.
   double message_reached = 0;
-  double tree_most = 0;  ///< upper limit of trees over more than two nodes, bytes/s; 0 = no limit
+  double tree_most = 0;  ///< largest bytes/s of a tree over more than two nodes; 0 = no limit
   std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::tree};
-  /// At least one; by default a protocol with the latency and bandwidth of the links. The last one
-  /// carries messages.
+  /// At least one; by default a protocol with the latency and bandwidth of the links. The last
+  /// protocol in the list is also that of point-to-point messages.
   std::vector<Protocol> protocols{Protocol{}};
 };
 
@@ -223,12 +222,12 @@ struct TimedCommunication {
 struct Measured {
   std::vector<TimedGemm> gemms{};
   /// FLOP/s of the fastest multiplication that a micro-benchmark measured, by program::name() of
-  /// the precision. It is what MFU is relative to.
+  /// the precision. MFU is computed relative to this rate.
   std::map<std::string, double, std::less<>> gemm_ceilings{};
   std::vector<TimedLocal> locals{};
   std::vector<TimedCommunication> communication{};
-  /// The way in which data is assumed to move if the measured times do not show it. It should not
-  /// be `parts` if the library may also move whole messages.
+  /// The way in which data is assumed to move if the measured times do not show it: `parts` for a
+  /// library that splits every message (NCCL), another way if it may move whole messages (MPI).
   Moved untold = Moved::parts;
   [[nodiscard]] bool empty() const {
     return gemms.empty() && locals.empty() && communication.empty();
@@ -296,10 +295,10 @@ struct Software {
   double host_step = 0;  ///< seconds of a step in which the device only waits for the host
   /// Options of workloads, key and value, that this software uses unless the user sets them.
   std::vector<std::pair<std::string, std::string>> options{};
-  /// The relative standard deviation of the error of predictions with it; 0 where no measured step
-  /// supports the profile.
+  /// The relative standard deviation of the error of predictions with this software; 0 = unknown,
+  /// because no prediction was compared with a measured step.
   double spread = 0;
-  int most_ranks = 0;  ///< ranks of the largest job whose published time these numbers are based on
+  int most_ranks = 0;  ///< ranks of the largest job whose published time was used for these numbers
 };
 
 struct Machine {

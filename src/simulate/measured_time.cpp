@@ -36,7 +36,7 @@ double moved_factor(Moved moved, OpKind kind, double size, double members) {
   return kind == OpKind::all_reduce ? levels + at_once : at_once;
 }
 
-/// Returns the ways of moving data that are known from libraries for this kind of collective.
+/// Returns the ways of moving data that libraries are known to use for this kind of collective.
 std::span<const Moved> candidates(OpKind kind) {
   static constexpr std::array all{Moved::parts, Moved::whole, Moved::whole_at_once};
   switch (kind) {
@@ -56,8 +56,8 @@ std::span<const Moved> candidates(OpKind kind) {
 /// do not show it, returns `untold`, or the last one in candidates() if that list does not contain
 /// `untold`.
 Moved moved_in(const GroupFamily& family, Moved untold) {
-  // Bytes determine the time of a message if it is at least this many times as long as that of the
-  // smallest message.
+  // Bytes are taken to determine the time of a message that takes at least this many times as long
+  // as the smallest message.
   constexpr double by_bytes = 4;
   const GroupFamily::Group& small = family.groups.front();
   const GroupFamily::Group& large = family.groups.back();
@@ -87,9 +87,9 @@ double wire_bandwidth(const GroupFamily& family, Moved moved) {
   return factor * best;
 }
 
-/// The excess: the time of a group minus the time in which the links move its bytes, as a point of
-/// a fit. `x` is n or log2 n (n: the group's size), by the growth law; `y` is the excess in
-/// seconds; `weight` is the point's weight in the fit.
+/// A point in a fit of the excess: the time of a group minus the time in which the links move its
+/// bytes. `x` is n or log2 n for a group of size n, depending on the growth law; `y` is the excess
+/// in seconds; `weight` is the point's weight in the fit.
 using Excess = statistics::WeightedPoint;
 
 struct Excesses {
@@ -152,8 +152,8 @@ double excess_at(const std::vector<Excess>& excesses, double law) {
   return std::lerp(below.y, above->y, (law - below.x) / (above->x - below.x));
 }
 
-/// Returns the sum, over sizes and groups, of the squared error of the fitted line relative to the
-/// time of the group. The family has at least three groups.
+/// Returns the sum, over message sizes and groups, of the squared error of the fitted line relative
+/// to the time of the group. The family has at least three groups.
 double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   double sum = 0;
   for (const SizeSeconds& size : family.groups.back().curve->samples) {
@@ -219,7 +219,7 @@ double local_among(std::span<const SizeSeconds> sizes, double bytes) {
   return between(*(above - 1), *above, bytes, Straight::in_logs);
 }
 
-/// Returns the law by which the time grows with the group's size for groups that were not measured.
+/// Returns the law by which the time of a group that was not measured grows with the group's size.
 GrowthLaw law_for(const TimedCommunication& largest) {
   if (largest.law != GrowthLaw::fitted) return largest.law;
   const bool ring = largest.kind == OpKind::all_gather || largest.kind == OpKind::reduce_scatter ||
@@ -262,7 +262,7 @@ struct StandIn {
 };
 
 /// Returns the kinds from which the time of `kind` can be derived, in order of preference. An
-/// all_reduce takes as long as a reduce_scatter and an all_gather, each of which takes half of this
+/// all_reduce takes as long as a reduce_scatter followed by an all_gather; each takes half of that
 /// time. Collectives that move the same bytes over the same links take the same time.
 std::vector<StandIn> stand_ins(OpKind kind) {
   switch (kind) {

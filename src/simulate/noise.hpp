@@ -43,8 +43,8 @@ struct Costs;
 }
 
 /// Returns the constant deviation of each of `ranks` ranks: a factor of Noise::standing, minus 1; 0
-/// if there are none. The first ranks take the factors in their order. Every further round of as
-/// many ranks takes each factor once, in an order that depends on the seed.
+/// if there are no factors. With n factors, the first n ranks take them in order, and each further
+/// n ranks take every factor once, in an order that depends on the seed.
 [[nodiscard]] std::vector<double> standing_deviations(const Noise& noise, int ranks,
                                                       std::uint64_t seed = 1);
 
@@ -65,11 +65,11 @@ struct Costs;
 [[nodiscard]] double quantile(const std::vector<double>& draws, double p);
 
 // The functions below (noise_delay.cpp) compute how much noise delays a step, in two ways: by
-// simulating every rank, or from random deviations of all ranks and the knowledge which ranks wait
-// for each other.
+// simulating every rank, or by drawing the deviations of all ranks and finding the slowest of those
+// that wait for each other.
 
 /// Simulates the whole mesh with the op times of its classes, and returns the seconds of the
-/// slowest rank in each of `steps` steps, after one more as warm-up. Each rank's compute times are
+/// slowest rank in each of `steps` steps, after one step of warm-up. Each rank's compute times are
 /// multiplied by 1 + d, where d is the sum of three deviations drawn from `noise`: a constant one
 /// of the rank and, for each step, one of its node and one of the rank. The times of single ops
 /// vary by Noise::op in addition.

@@ -58,14 +58,14 @@ program::StreamId main_stream(const program::Outline& outline, const Table& tabl
                                         compute.begin());
 }
 
-/// Finds, for each axis, the longest stretch of computation on the main stream (the one with the
-/// most compute time) in which it does not wait for communication along the axis. The computation
+/// Finds, for each axis, the longest stretch of computation in which the main stream (the one with
+/// the most compute time) does not wait for communication along the axis. The computation
 /// after the last communication of a step and before the first one of the next step is one stretch.
 class Stretches {
  public:
   Stretches(const program::Outline& outline, const Table& table) {
     const program::StreamId main = main_stream(outline, table);
-    // [stream][op]: number of communication ops up to this one, by axis.
+    // [stream][op]: for each axis, the number of the stream's communication ops up to this op.
     std::vector<std::vector<Counts>> meetings(outline.streams.size());
     for (std::size_t i = 0; i < outline.ops.size(); ++i) {
       const program::OutlineOp& op = outline.ops[i];
@@ -122,8 +122,8 @@ struct Response {
   }
 };
 
-/// A kind of rank: all classes (groups of equivalent ranks, see simulate.hpp) that play the same
-/// program with the same op times, that is those with one table in `coarse_`.
+/// A kind of rank: all classes (groups of equivalent ranks, see simulate.hpp) that run the same
+/// program with the same op times, so that they share one table of times in `coarse_`.
 struct Kind {
   std::size_t first_class = 0;
   /// The step time if one rank of the kind has a deviation and all others have a typical one. It
@@ -171,8 +171,8 @@ class Delay {
   /// one rank for each class and all ranks along the tight axes (see tight_axes), once with and
   /// once without the noise of ops, and takes the difference. Both simulations include the noise of
   /// ranks and nodes, since this hides some of the ops' noise. If there are too many ranks, only a
-  /// part of them is simulated, and the mean is multiplied by the ratio of the expected largest
-  /// draws of all ranks and of the part.
+  /// part of them is simulated. The mean is then multiplied by growth(): the expected largest of as
+  /// many random draws as there are ranks, divided by that for the ranks of the part.
   [[nodiscard]] Moments op_delay() const {
     constexpr int most_ranks = 256;
     mesh::Shape shape = classes_.outline.mesh;
@@ -272,7 +272,7 @@ class Delay {
            reach * noise_.node;
   }
 
-  /// Finds how the step time responds to deviations of ranks, and stores it in `kinds_`: for a
+  /// Finds how the step time responds to deviations of ranks, and stores this in `kinds_`. For each
   /// kind, it simulates a step in which one rank is slower by a deviation that hardly any rank
   /// exceeds, and a step in which it is slower by twice as much. At most 64 kinds are simulated;
   /// the others get the response of a simulated one. Returns the standard deviation of the step
@@ -329,7 +329,7 @@ class Delay {
   }
 
   /// Returns the expected time, in nanoseconds, of the step that is longest among all replicas; the
-  /// time without noise if ranks wait for no kind of rank. `spread` is the part of a step's
+  /// time without noise if no kind of rank delays others. `spread` is the part of a step's
   /// standard deviation that comes from the noise of single ops and from ranks on the critical path
   /// other than the slowest one.
   [[nodiscard]] double mean_of_slowest(double spread) const {
@@ -364,8 +364,8 @@ class Delay {
       for (std::size_t replica = 0; replica < replicas; ++replica) {
         const double normal = quick_normal(mixed(++draw));
         normals += normal;
-        // The more slack ranks have, the more the responses are below the step that all ranks with
-        // their mean deviation take; without slack that step is left out of the largest time.
+        // usual_(mean) is the time of a step in which all ranks have the mean deviation. With full
+        // slack (1), a step takes at least this time; with less slack, this limit is lower.
         const double floor = usual_(mean[replica]) - 2 * (1 - slack_) * usual_change_;
         const double time = std::max(longest[replica], floor);
         slowest = std::max(slowest, time + spread * normal);
@@ -391,9 +391,10 @@ class Delay {
   std::vector<std::size_t> replica_of_group_;  ///< [group along the tight axes]
   std::vector<Kind> kinds_;
   Response usual_;           ///< the step time if all ranks have the same deviation
-  double usual_change_ = 0;  ///< nanoseconds that a deviation of usual size changes a step, at most
-  /// How far `kinds_` give too short a step for typical deviations, since a rank that is a little
-  /// late delays no other: in halves of usual_change_, at most 1.
+  double usual_change_ = 0;  ///< largest change of a step by a typical deviation, in nanoseconds
+  /// The time by which `kinds_` give too short a step for typical deviations, in units of
+  /// usual_change_ / 2, from 0 to 1. It is not 0 where a rank can be a little late without delaying
+  /// others.
   double slack_ = 0;
   int steps_ = 0;
   std::vector<double> deviations_;  ///< [step][rank]

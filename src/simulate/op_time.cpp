@@ -36,8 +36,8 @@ using program::OpKind;
       machine.name.empty() ? "the machine" : machine.name, what, measured_by);
 }
 
-/// Throws base::UsageError for communication whose time the machine does not give, neither by a
-/// data sheet nor by a measurement.
+/// Throws base::UsageError for communication whose time follows neither from the machine's data
+/// sheet nor from its measured times.
 [[noreturn]] void refuse_communication(const Machine& machine, std::string_view what,
                                        const GroupPlace& place) {
   if (place.nodes <= 1 || machine.measured.communication.empty()) {
@@ -296,9 +296,9 @@ class ProgramTimes {
   std::map<Likeness, double> known_;
 };
 
-/// False for messages (between stages, and around rings of tp and cp) and for collectives of
-/// replicas, which are those along dp and those along ep except the all-to-all of experts. True for
-/// all other ops: those of a microbatch's pass, and updates by the optimizer.
+/// True for the ops of a microbatch's pass and for updates by the optimizer. False for messages
+/// (between stages, and around rings of tp and cp) and for collectives of replicas: those along dp,
+/// and those along ep except the all-to-all of experts.
 bool is_inside_pass(const program::Op& op) {
   const auto* const collective = std::get_if<program::Collective>(&op.payload);
   if (collective == nullptr) return !std::holds_alternative<program::Exchange>(op.payload);

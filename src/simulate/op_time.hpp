@@ -33,10 +33,10 @@ class Places;
 /// times of such ops nor a bandwidth.
 [[nodiscard]] double local_seconds(const Machine& machine, program::OpKind kind, double bytes,
                                    double moved);
-/// Returns the seconds of a collective, from the arrival of the last member. `bytes` are the data
-/// of the whole group for all_gather, gather and scatter, and for other kinds the larger buffer of
-/// one rank. Throws base::UsageError if neither measured times nor a network are known for the
-/// group.
+/// Returns the seconds of a collective, from the arrival of the last member. `bytes` is the size of
+/// the whole group's data for all_gather, gather and scatter, and for other kinds the size of the
+/// larger buffer (send or receive) of one rank. Throws base::UsageError if neither measured times
+/// nor a network are known for the group.
 [[nodiscard]] double collective_seconds(const Machine& machine, program::OpKind kind, double bytes,
                                         const GroupPlace& place);
 /// Returns the seconds of one message between two ranks. Throws as collective_seconds() does.
@@ -52,7 +52,7 @@ class Places;
 
 // The declarations below (sheet_time.cpp) compute times from a data sheet: those of matrix
 // multiplication from its processor, those of communication from its network. For algorithms that
-// NCCL has, the latencies in hops are those of NCCL's tuning model (NVIDIA/nccl,
+// NCCL has, the numbers of hops are those of NCCL's tuning model (NVIDIA/nccl,
 // src/graph/tuning.cc).
 
 /// Returns the seconds of a matrix multiplication, without memory traffic and launch. If the size
@@ -63,7 +63,7 @@ class Places;
 [[nodiscard]] double multiply_seconds(const Processor& processor, const MatrixRate& rate,
                                       const program::GemmShape& shape);
 
-/// The time of a collective, with the algorithm and the protocol that it is for.
+/// The time of a collective, with the algorithm and the protocol that take this time.
 struct CollectiveEstimate {
   double seconds = 0;
   /// Absent for all-to-all, gather and scatter, for a group of one rank, and if no algorithm of the
@@ -88,16 +88,16 @@ struct CollectiveEstimate {
 // (inside a node, between nodes).
 
 /// Returns the time of a GEMM. If its shape was measured, it is the measured time. Otherwise the
-/// rate is a mean over the nearest four shapes of the same type and mode, by distance in the plane
-/// of log(FLOP) and log(smallest of m, n, k). It is the mean of the rates' logarithms, weighted by
-/// the inverse square of the distance.
+/// GEMM's rate is the geometric mean of the rates of the four nearest shapes of the same type and
+/// mode, with the weights 1 / distance^2. The distance is that in the plane of log(FLOP) and
+/// log(smallest of m, n, k).
 [[nodiscard]] std::optional<double> measured_gemm_seconds(const Measured& measured,
                                                           const program::Gemm& gemm,
                                                           program::DType type);
 
 /// Returns the time of an op of `kind` whose operands have `bytes`. Between measured sizes,
 /// log(time) is interpolated over log(size); beyond them, time is in proportion to bytes. If the
-/// kind was not measured, the time per byte is that of the op, of any kind, with the nearest size.
+/// kind was not measured, the time per byte is that of the measured op with the nearest size.
 [[nodiscard]] std::optional<double> measured_local_seconds(const Measured& measured,
                                                            program::OpKind kind, double bytes);
 

@@ -51,7 +51,7 @@ constexpr double pat_share = 0.75;
 /// The least number of chunks that messages are divided into: `ring_chunks` for the part of one
 /// member in a ring, `tree_chunks` for all bytes in a tree, and in a ring that broadcasts or
 /// reduces to one rank. They are fitted to 8 A100 at 16 MiB, and to NVLS trees of 32 to 8,192 H100
-/// at 1 and 4 MiB (GTC24 S62129, 15 rows).
+/// at 1 and 4 MiB (15 results in NVIDIA's talk GTC24 S62129).
 constexpr double ring_chunks = 2, tree_chunks = 4;
 /// The time for posting one message of an all-to-all. Messages are posted one after the other.
 constexpr double post_seconds = 0.5e-6;
@@ -216,8 +216,8 @@ class Estimator {
     return bytes_ * (1 + 1 / here_) / (network_.inside.bandwidth * reached);
   }
 
-  /// Returns the seconds of an all-reduce by the switches inside nodes (NVLS); absent if they do
-  /// not take part. Between nodes the switches form trees (NVLS tree): with two nodes, a node's
+  /// Returns the seconds of an all-reduce by the switches inside nodes (NVLS); absent if it cannot
+  /// use them. Between nodes the switches form trees (NVLS tree): with two nodes, a node's
   /// ports carry S bytes in each direction for S bytes of data; with more nodes, as many as for a
   /// ring.
   [[nodiscard]] std::optional<double> multicast() const {
@@ -256,7 +256,7 @@ class Estimator {
   }
 
   /// Returns the seconds of a collective in which the switches between nodes reduce and copy
-  /// (CollNet, by NCCL's tuning model); absent if they do not take part. NCCL offers it for
+  /// (CollNet, by NCCL's tuning model); absent if CollNet cannot be used. NCCL offers it for
   /// all-reduces and, with a port for each rank of a node, for all-gathers and reduce-scatters. The
   /// switches form a tree whose depth is the number of levels of switches, and each byte goes up
   /// and down once (SHARP; Graham et al., COMHPC 2016), so a node's ports carry S bytes in each

@@ -18,7 +18,7 @@ namespace {
 
 using units::Nanoseconds;
 
-/// Gives the times of ops to the Matcher and stores the timelines of all steps.
+/// Gives op times to the Matcher, which simulates programs, and stores the timelines of all steps.
 class Recorder {
  public:
   Recorder(const program::OutlineSet& set, const Costs& costs, int plays)
@@ -53,12 +53,12 @@ class Recorder {
  private:
   const Costs& costs_;
   std::vector<timeline::Timeline> plays_;
-  std::vector<std::size_t> play_;  ///< [rank]: the play that the rank is in
+  std::vector<std::size_t> play_;  ///< [rank]: index of the step that the rank is in
 };
 
-/// True if an op of an outline communicates with no other rank of the mesh: its axes have one
-/// coordinate each. The messages of an exchange, which the rank sends to itself, must also match
-/// those that it receives in the same op.
+/// True if an op of an outline communicates with no other rank of the mesh: the mesh has extent 1
+/// along the op's axes. The messages of an exchange, which the rank then sends to itself, must also
+/// match those that it receives in the same op.
 bool is_alone(const mesh::Shape& mesh, const program::Outline& outline,
               const program::OutlineOp& op) {
   if (op.kind != program::OpKind::exchange) return mesh::group_size(mesh, op.axes) == 1;
@@ -100,7 +100,7 @@ class CoarsePolicy {
     take_factors();
   }
 
-  /// Sets each rank's factor for the first step.
+  /// Sets the factor on each rank's compute times for the first step.
   void take_factors() {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) set_factor(static_cast<int>(rank), 0);
   }
@@ -214,8 +214,8 @@ void Coarsener::add(const mesh::Shape& mesh, const program::Outline& whole) {
     /// counts[i] is the number of coarse ops of the stream up to and including the one that has op
     /// i of the stream.
     std::vector<std::uint32_t> counts;
-    std::uint32_t last = 0;  ///< the latest coarse op
-    bool is_open = false;    ///< the next op may join it
+    std::uint32_t last = 0;  ///< index of the stream's latest coarse op
+    bool is_open = false;    ///< the stream's next op may become part of this coarse op
   };
   std::array<Lane, program::max_streams> lanes;
   program::Outline& coarse = outlines_.emplace_back(program::Outline{
@@ -233,7 +233,7 @@ void Coarsener::add(const mesh::Shape& mesh, const program::Outline& whole) {
       added.wait_begin = static_cast<std::uint32_t>(coarse.waits.size());
       added.wait_count = op.wait_count;
       for (const program::Wait& wait : whole.waits_of(op)) {
-        // A wait for an op that does not come before is kept, so that it is a deadlock here, too.
+        // A wait for an op that comes later is kept, so that the coarse program deadlocks, too.
         const std::vector<std::uint32_t>& counts = lanes[wait.stream].counts;
         const bool is_there = wait.count > 0 && wait.count <= counts.size();
         coarse.waits.push_back(

@@ -38,7 +38,7 @@ struct Options {
 
 /// Returns one timeline, with the spans of all ranks, for each step. Throws base::Error, which
 /// names the ranks and ops, if the programs deadlock or do not match, and std::invalid_argument if
-/// `options.begin` is not empty and has not one time for each rank.
+/// `options.begin` is not empty but does not have one time for each rank.
 [[nodiscard]] std::vector<timeline::Timeline> simulate(const program::OutlineSet& set,
                                                        const Costs& costs, Options options = {});
 
@@ -47,9 +47,9 @@ struct Options {
 /// stream. Ops keep their indices.
 [[nodiscard]] program::OutlineSet folded(program::OutlineSet set);
 
-// Coarse programs make it possible to simulate thousands of ranks: all ops of a stream between two
-// meetings become one op. Meetings are communication with other ranks, waits for another stream,
-// and the ends of ops that another stream waits for.
+// Thousands of ranks can be simulated with coarse programs, in which all ops of a stream between
+// two meetings become one op. Meetings are communication with other ranks, waits for another
+// stream, and the ends of ops that another stream waits for.
 
 /// The times of one op of a coarse program, in nanoseconds. A coarse op stands for several ops of
 /// the original program, and ends with at most one communication with other ranks.
@@ -61,27 +61,27 @@ struct CoarseTime {
 };
 
 struct CoarseSet {
-  program::OutlineSet programs;                ///< without data
+  program::OutlineSet programs;                ///< the coarse programs
   std::vector<std::vector<CoarseTime>> times;  ///< [table][op]
   std::vector<std::uint32_t> table_of_rank;
 };
 
-/// Makes coarse programs of the programs of ranks of `mesh`, then their times from those of the
-/// whole ones. Communication begins and ends when it does in the whole programs.
+/// Makes coarse programs from the programs of a mesh, and computes the times of coarse ops from
+/// those of the original ops. Communication has the same begin and end as in the original programs.
 class Coarsener {
  public:
   Coarsener(const mesh::Shape& mesh, const std::vector<program::Outline>& outlines);
 
-  /// Rank r of `mesh` plays program outline_of_rank[r]. `costs` has the times of the whole
-  /// programs; all ranks with one of its tables have one program. Axes of the mesh may be shorter
-  /// than in that of the constructor.
+  /// Rank r of `mesh` runs program outline_of_rank[r]. `costs` has the op times of the original
+  /// programs; ranks that share one of its tables must share a program. Axes of `mesh` may be
+  /// shorter than in the mesh that the constructor got.
   [[nodiscard]] CoarseSet set(const mesh::Shape& mesh, std::vector<std::uint32_t> outline_of_rank,
                               const Costs& costs) const;
 
  private:
-  enum class Part : std::uint8_t { compute, fixed, meeting };  // members of CoarseTime
+  enum class Part : std::uint8_t { compute, fixed, meeting };  // a member of CoarseTime
   struct Place {
-    std::uint32_t op = 0;  // of the coarse program
+    std::uint32_t op = 0;  // index of an op in the coarse program
     Part part{};
   };
   void add(const mesh::Shape& mesh, const program::Outline& whole);
@@ -127,7 +127,7 @@ struct CoarseSteady {
   return settle_each(set, {factor}).front();
 }
 
-// The declarations below (classes.cpp) simulate one rank in place of all ranks that play alike.
+// The declarations below (classes.cpp) simulate one rank in place of all ranks of a class.
 
 /// A mesh in which one rank represents all equivalent ranks of the original mesh.
 struct ReducedMesh {
@@ -146,8 +146,8 @@ struct ReducedMesh {
 /// Returns the axes along which messages are sent.
 [[nodiscard]] mesh::AxisSet axes_of_messages(const program::OutlineSet& set);
 
-/// Classes of equivalent ranks: ranks that play the same program with partners of the same classes.
-/// A mesh with one rank of each class represents the whole mesh, since all ranks of a class play
+/// Classes of equivalent ranks: ranks that run the same program with partners of the same classes.
+/// A mesh with one rank of each class represents the whole mesh, since all ranks of a class run
 /// their ops at the same times. Coordinates of an axis are equivalent if ranks that differ only in
 /// them have the same program. If all coordinates of an axis are equivalent, the axis is removed: a
 /// rank then has its collectives and messages along this axis with itself, but they keep the time
@@ -180,10 +180,10 @@ struct ClassStep {
   /// is not 1, there is one table for each class.
   Costs costs{};
 };
-/// Simulates steps of the classes until they take the same time, and returns one. If they still
-/// differ after a fixed number of steps, it returns the last of these, and `seconds` is the mean
-/// time of the later half of them. If a factor of `overlap` is not 1, ops take longer while compute
-/// and communication overlap; their times are then corrected in rounds until the step time hardly
+/// Simulates steps of the classes until the step time no longer changes, and returns the last step.
+/// If it still changes after a fixed number of steps, `seconds` is the mean time of the later half
+/// of these steps. If a factor of `overlap` is not 1, ops take longer while compute and
+/// communication overlap; their times are then corrected in rounds until the step time hardly
 /// changes, in at most 12 rounds.
 [[nodiscard]] ClassStep play_classes(const Classes& classes, const Costs& costs,
                                      const Overlap& overlap, Record record);

@@ -211,7 +211,7 @@ std::optional<Estimate> estimate(std::span<const double> samples, double confide
   std::ranges::sort(sorted);
   const auto outside = outside_interval(sorted.size(), confidence);
   if (!outside) return result;
-  // The median and the interval must be of the same quantity: of the block means if there are any.
+  // The median must be that of the samples from which the interval is computed: the block means.
   result.median = median_of_sorted(sorted);
   result.lower = sorted[*outside];
   result.upper = sorted[sorted.size() - 1 - *outside];

@@ -20,7 +20,7 @@ inline constexpr double plain_confidence = 0.95;
 
 struct Estimate {
   double median = 0;
-  std::optional<double> lower{}, upper{};  ///< interval; absent for too few samples or blocks
+  std::optional<double> lower{}, upper{};  ///< confidence interval; absent for too few samples
   double minimum = 0, maximum = 0;
   std::size_t samples = 0;
   std::size_t block = 1;  ///< samples per block if they correlate, else 1
@@ -35,7 +35,7 @@ struct Estimate {
 /// which fewer than 8 blocks are left, too few to show one. Returns 1 if the samples show none:
 /// their lag-1 autocorrelation is not known, or not above the 95% bound for independent ones.
 [[nodiscard]] std::size_t block_length(std::span<const double> samples);
-/// Returns the means of consecutive blocks of `length` samples; the rest at the end is left out.
+/// Returns the means of consecutive blocks of `length` samples, without an incomplete last block.
 [[nodiscard]] std::vector<double> block_means(std::span<const double> samples, std::size_t length);
 /// Returns the median with its interval from order statistics, whose ranks follow from binomial(n,
 /// 1/2). The interval needs n >= 6, and more samples if `confidence` (0 < confidence < 1) is above
@@ -47,7 +47,7 @@ struct Estimate {
 /// Returns (upper - lower) / 2 / median of an estimate; absent without an interval, or if the
 /// median is not above 0.
 [[nodiscard]] std::optional<double> relative_half_width(const Estimate& estimate);
-/// Returns relative_half_width of estimate(samples, confidence); absent if one of them is.
+/// Returns relative_half_width() of estimate(samples, confidence); absent if either is absent.
 [[nodiscard]] std::optional<double> relative_half_width(std::span<const double> samples,
                                                         double confidence);
 
@@ -84,10 +84,10 @@ struct Estimate {
   return freedom <= table.size() ? table[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);
 }
 
-/// Returns P(T > t) for any degrees of freedom > 0, whole or not, from the regularised incomplete
-/// beta function I_x(f/2, 1/2), x = f / (f + t^2) (Abramowitz and Stegun 26.7.1).
+/// Returns P(T > t) for Student's T with f degrees of freedom, f > 0 and not necessarily whole, by
+/// the incomplete beta function I_x(f/2, 1/2), x = f / (f + t^2) (Abramowitz and Stegun 26.7.1).
 [[nodiscard]] double student_tail(double t, double freedom);
-/// Returns the t that T exceeds with probability `tail`, 0 < tail < 1.
+/// Returns the t that Student's T exceeds with probability `tail`, 0 < tail < 1.
 [[nodiscard]] double student_quantile(double tail, double freedom);
 
 /// A mean, or a difference of means, with its uncertainty.

@@ -31,8 +31,8 @@ double weighted_median(std::vector<Weighted> values) {
 }
 
 /// Returns the largest k for which Wilcoxon's signed-rank statistic of n samples is at most k - 1
-/// with a probability of at most 2.5%; 0 if there is none. Above 50 samples it is that of the
-/// normal approximation.
+/// with a probability of at most 2.5%; 0 if there is none. Above 50 samples, the probability is
+/// computed by the normal approximation.
 std::size_t signed_rank_bound(std::size_t n) {
   constexpr std::size_t exact_up_to = 50;
   const std::size_t most = n * (n + 1) / 2;

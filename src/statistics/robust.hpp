@@ -11,7 +11,7 @@
 /// Samples are assumed to be independent.
 namespace isoscale::statistics {
 
-/// A value with its 95% interval; the bounds are absent if there are too few samples for one.
+/// A value with its 95% confidence interval; the bounds are absent if there are too few samples.
 struct Located {
   double value = 0;
   std::optional<double> lower{}, upper{};

@@ -87,7 +87,7 @@ struct Step {
   double x = 0, foot = 0, head = 0;
 };
 
-/// Returns the distribution function of the samples as its jumps.
+/// Returns the jumps of the (cumulative) distribution function of the samples.
 std::vector<Step> distribution(std::span<const double> sorted) {
   std::vector<Step> steps;
   const auto n = static_cast<double>(sorted.size());
@@ -169,12 +169,11 @@ Modal modal_part(const Hull& minorant, const Hull& majorant) {
 }
 
 constexpr std::size_t fewest_flagged = 8;
-constexpr double by_chance = 0.005;        // a trend with a p-value below this is not due to chance
+constexpr double by_chance = 0.005;        // a trend is reported if its p-value is below this
 constexpr double worth_a_word = 0.01;      // smaller relative differences are not reported
-constexpr double one_mode_at_most = 0.65;  // limit of sqrt(n) * dip; 99.5% of 20,000 uniform
-                                           // samples stay below
+constexpr double one_mode_at_most = 0.65;  // 99.5% of uniform samples have a lower sqrt(n) * dip
 constexpr double smallest_group = 0.05;    // a mode has at least this share of the samples
-constexpr double apart = 2;                // Ashman's D of two modes must be larger
+constexpr double apart = 2;                // Ashman's D of two modes must be above this
 constexpr double far = 5;                  // outlier limit in scaled median absolute deviations
 
 std::optional<TwoGroups> bimodal(std::span<const double> samples) {
@@ -328,10 +327,10 @@ std::optional<TwoGroups> two_groups(std::span<const double> samples) {
   const std::size_t n = sorted.size();
   std::vector<double> sums(n + 1, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
-    sums[i + 1] = sums[i] + (sorted[i] - sorted[n / 2]);  // smaller sums lose less precision
+    sums[i + 1] = sums[i] + (sorted[i] - sorted[n / 2]);  // less the median, to keep sums small
   }
-  // Returns the sum of the absolute deviations of sorted samples from their median: the sum of the
-  // upper half less that of the lower.
+  // Returns the sum of the absolute deviations of sorted samples `begin` to `end` - 1 from their
+  // median: the sum of their upper half minus that of their lower half.
   const auto scatter = [&](std::size_t begin, std::size_t end) {
     const std::size_t half = (end - begin) / 2;
     return (sums[end] - sums[end - half]) - (sums[begin + half] - sums[begin]);

@@ -17,8 +17,8 @@ struct ChangePoint {
   double probability = 0;  ///< p-value: probability of so clear a change if the level is constant
 };
 
-/// Returns the most likely place of a single change of level (Pettitt: Appl. Statist. 28, 1979). If
-/// R_i is the rank of sample i by size (equal samples share the mean of their ranks), K is the
+/// Returns the most likely single change of the samples' level (Pettitt: Appl. Statist. 28, 1979).
+/// If R_i is the rank of sample i by size (equal samples share the mean of their ranks), K is the
 /// largest |2 (R_1 + ... + R_t) - t (n + 1)| over all t, and the probability is about
 /// 2 exp(-6 K^2 / (n^3 + n^2)). It assumes independent samples. Absent below 2 samples and for
 /// values that are not finite.

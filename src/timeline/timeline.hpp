@@ -18,8 +18,8 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-/// One play of a step on one rank. It begins when all streams of the rank are idle and ends when
-/// all are idle again.
+/// One execution of a step on one rank. It begins when all streams of the rank are idle and ends
+/// when all are idle again.
 struct StepTrace {
   int rank = 0;            ///< the rank in the point (one measured configuration)
   std::uint32_t step = 0;  ///< number among all steps of the point

@@ -48,7 +48,7 @@ class Quantity {
 using Bytes = Quantity<struct BytesTag, std::uint64_t>;
 using Flops = Quantity<struct FlopsTag, double>;  ///< a count of floating-point operations
 using Seconds = Quantity<struct SecondsTag, double>;
-using Nanoseconds = Quantity<struct NanosecondsTag, std::int64_t>;  ///< time stamps
+using Nanoseconds = Quantity<struct NanosecondsTag, std::int64_t>;  ///< time stamps, durations
 using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 

@@ -21,7 +21,7 @@ namespace isoscale::units {
 /// any other text.
 [[nodiscard]] Seconds parse_seconds(std::string_view text);
 /// Reads "1%" or "0.01" as a ratio (1.0 = 100%). Throws std::invalid_argument for any other text
-/// and for a bare number over 1, which could mean either.
+/// and for a number over 1 without %, since it could be meant as a ratio or as a percentage.
 [[nodiscard]] double parse_ratio(std::string_view text);
 
 /// Reads "20GFLOP/s" or "1.5 TFLOP/s". The prefix is k, M, G, T, P (powers of 10^3) or none; the

@@ -23,7 +23,7 @@ namespace isoscale::workloads {
 struct CollectiveAlgorithm {
   std::string_view name;       ///< the name in options and result rows
   std::string_view nccl_name;  ///< the name in NCCL_ALGO
-  std::uint16_t kinds;         ///< bit k is set if NCCL has it for program::CollectiveKind k
+  std::uint16_t kinds;         ///< bit k: NCCL has the algorithm for program::CollectiveKind k
   bool every_protocol;         ///< false: it exists only with the protocol `simple`
 
   [[nodiscard]] constexpr bool does(program::CollectiveKind kind) const {

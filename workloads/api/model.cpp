@@ -18,13 +18,13 @@ namespace isoscale::workloads {
 namespace {
 
 /// One key of a model file. `fallback` describes, for the documentation, the value that is used if
-/// the file lacks the key. That value is the initial one of Model, or complete() sets it.
+/// the file lacks the key; the value itself is set by Model's initializer or by complete().
 struct Field {
   std::string_view key;
   std::variant<std::string Model::*, int Model::*, bool Model::*, double Model::*> member;
   std::string_view meaning;
   std::string_view fallback;  ///< "" = the key is mandatory
-  int least = 1;  ///< smallest valid value, if it is a whole number; at least 1 for a size
+  int least = 1;              ///< smallest valid value of an int; above 0 for the sizes of a model
 };
 
 constexpr int usual_vocabulary = 50304;

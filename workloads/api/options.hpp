@@ -17,13 +17,13 @@
 
 namespace isoscale::workloads {
 
-/// Reports an option whose number does not fit the rest of the request. The numbers that the error
-/// suggests are accepted with the other options unchanged, but for an option that the message says
-/// to leave out.
+/// Reports an option whose number does not fit the other options of the request. Each number that
+/// the error suggests would fit them. If the message also says to leave an option out, the number
+/// fits only without that option.
 class NumberError : public base::UsageError {
  public:
   NumberError(const std::string& why, std::string key, std::vector<long long> suggested);
-  [[nodiscard]] const std::string& why() const { return why_; }  ///< without the suggestion
+  [[nodiscard]] const std::string& why() const { return why_; }  ///< message without suggestions
   [[nodiscard]] const std::string& key() const { return key_; }
   [[nodiscard]] const std::vector<long long>& suggested() const { return suggested_; }
 
@@ -53,8 +53,8 @@ struct OptionSpec {
   std::string_view default_value{};            ///< "" = none, or computed as the help says
   std::string_view gpu_default{};              ///< default on GPUs; "" = default_value
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
-  /// The range in which a user may choose a number or size; maximum 0 = no limit. The number of a
-  /// request that was scaled to a mesh may lie outside, such as its batch.
+  /// The range in which a user may choose a number or size; maximum 0 = no limit. When a request is
+  /// scaled to a mesh, a number such as its batch may leave this range.
   long long minimum = 0, maximum = 0;
   std::string_view help{};
   /// Stores a value in the member of the workload's typed options that belongs to this row. If
@@ -134,9 +134,9 @@ struct Range {
   long long minimum = 0, maximum = 0;
 };
 
-/// number_of() returns the number in a value, in bytes for a size. place_of() returns the index of
-/// a value among the option's choices. Both throw base::UsageError for other text, but not for a
-/// number outside the option's range.
+/// number_of() returns the number in a value, in bytes for a size, without checking the option's
+/// range. place_of() returns the index of a value among the option's choices. Both throw
+/// base::UsageError for other text.
 [[nodiscard]] std::uint64_t number_of(const OptionSpec& spec, std::string_view value);
 [[nodiscard]] std::size_t place_of(const OptionSpec& spec, std::string_view value);
 

@@ -13,8 +13,8 @@
 
 namespace isoscale::workloads {
 
-/// A TOML file of the source tree, whose text is built into the library, so that the program reads
-/// no such file at run time.
+/// A TOML file of the source tree. Its text is compiled into the library, so the file is not needed
+/// at run time.
 struct Preset {
   std::string_view name;  ///< name of the file, without .toml
   std::string_view toml;

@@ -21,7 +21,7 @@
 
 namespace isoscale::workloads {
 
-/// The sizes of a transformer. Training and inference workloads play GEMMs of these sizes.
+/// The sizes of a transformer. Training and inference workloads run GEMMs of these sizes.
 struct Model {
   std::string name;
   std::string source;      ///< where the numbers were published
@@ -83,9 +83,8 @@ struct RowSpec {
   std::map<std::string, std::string> text{};
   std::map<std::string, double> number{};
   std::vector<int> ranks{};  ///< ranks that take part; empty = all
-  /// If set, the row has the times of this stream alone, although other streams are busy, too.
-  /// These times come from traced plays, and last from the start of the stream's first op to the
-  /// end of its last op.
+  /// If set, the row has the times of this stream alone, although other streams are busy, too. They
+  /// are taken from traced plays: from the start of the stream's first op to the end of its last.
   std::optional<program::StreamId> stream{};
   /// If set, these two ranks of the row did not answer each other (Request::silent_pairs), so the
   /// row is not measured.
@@ -103,16 +102,16 @@ enum class Restore : std::uint8_t { never, once, every_play };
 /// of the calls.
 enum class CallsAreSpans : std::uint8_t { no, yes };
 
-/// Says whether a play may have several passes. It may not if a pass changes what the next one
-/// would start from, or if each pass must be timed by itself.
+/// Says whether a timed play of a case may run the case's step several times (passes). It may not
+/// if a pass changes data that the next pass starts from, or if each pass must be timed by itself.
 enum class Repeat : std::uint8_t { allowed, never };
 
 /// Says whether the time to launch work on a GPU is part of the result. It is part of the result if
 /// a whole model is run, as a user would run it, but not if single calls are measured.
 enum class LaunchCost : std::uint8_t { excluded, included };
 
-/// The limits on the plays of a micro-benchmark that a device needs, so that times are not
-/// dominated by the resolution of its clock or by launches on the host. The defaults, which limit
+/// The limits on a micro-benchmark's plays (timed executions of a case) that keep the resolution of
+/// a device's clock and launches by the host from dominating the times. The defaults, which limit
 /// nothing, are those of the host device.
 struct PlayBounds {
   /// A play is long enough if it reaches one of these two; a Case may demand more.
@@ -130,8 +129,8 @@ struct PlayBounds {
   bool operator==(const PlayBounds&) const = default;
 };
 
-/// A check with inputs whose results are known exactly. After all cases have been timed, the check
-/// plays `section` once, and then the section of its case.
+/// A check with inputs for which the results are known exactly. After all cases have been timed,
+/// the check runs `section` once, and then the section of its case.
 struct Check {
   program::Section section{};             ///< makes the inputs; overwrites earlier results
   std::vector<program::Gemm> products{};  ///< multiplications to compare; see exact_data.hpp
@@ -162,7 +161,7 @@ struct Case {
 
 /// The programs, cases and rows of one session. Each session has communicators of its own.
 struct Bench {
-  program::ProgramSet set;  // without {}, which makes each source compile its destructor
+  program::ProgramSet set;  // no {}: with it, every including source compiles the destructor
   program::SessionOptions session{};
   std::vector<Case> cases{};
   std::vector<RowSpec> rows{};
@@ -198,7 +197,7 @@ template <class KeyOf, class Write>
 using program::Precision;
 struct Request;
 
-/// Facts of the machine on which a benchmark may depend. They are known when a run is planned.
+/// Facts about the machine that a benchmark may depend on. They are known when a run is planned.
 struct Machine {
   std::string_view device;                  ///< "host", "cuda"
   int numa_nodes = 1;                       ///< smallest number of NUMA nodes on any host
@@ -337,13 +336,13 @@ struct Workload {
   std::string_view throughput_unit{};
   Kind kind = Kind::steps;
   /// The functions of a workload with rows or requests instead of steps. In such a workload
-  /// work_per_step is null. Its build, twin and reference are null, too, unless a twin verifies it.
+  /// work_per_step is null; build, twin and reference are null, too, unless `twin` verifies it.
   BenchHooks bench{};
   /// For a workload with steps: its use of the model.
   ModelUse model_use = ModelUse::shapes_all;
 
   [[nodiscard]] bool is_bench() const { return kind != Kind::steps; }
-  /// True for the workloads that train a transformer, which all have the options of stack.
+  /// True for the workloads that train a transformer; all have the options of workloads/stack.
   [[nodiscard]] bool is_training() const {
     return kind == Kind::steps && model_use == ModelUse::shapes_all;
   }

@@ -115,7 +115,7 @@ struct Operand {
   [[nodiscard]] program::Fill fill(const PatternGrid& grid, std::uint64_t begin,
                                    std::uint64_t count, std::uint64_t width) const {
     program::Fill fill{.dst = slice, .key = key, .range = grid.range, .one_in = grid.one_in};
-    const std::uint64_t unit = side_by_side ? 1 : depth;  // adjacent elements of a row or column
+    const std::uint64_t unit = side_by_side ? 1 : depth;  // adjacent elements of one row or column
     fill.dst.offset += begin * unit;
     fill.dst.count -= begin * unit;
     fill.shard.extents = {batch * depth / unit, count, width * unit};

@@ -49,7 +49,7 @@ constexpr std::uint64_t part_alignment = 16;
 /// and only one pass of calls if they overwrite their own input.
 constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
-constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // calls of a play; calls of a pass
+constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // most calls in a play, in a pass
 
 std::vector<Place> places_of(Place asked, Operation operation) {
   const bool only_out = operation == Operation::all_to_all || operation == Operation::sendrecv ||
@@ -132,7 +132,7 @@ std::vector<CollectiveCase> forms_of(const Request& request, const Setting& sett
 }
 
 /// Returns a copy of `one` for each size, after rounding, at which every rank has some data. Throws
-/// base::UsageError for a size with more elements than one call takes.
+/// base::UsageError for a size with more elements than one call can take.
 std::vector<CollectiveCase> in_sizes(CollectiveCase one, const std::vector<std::uint64_t>& sizes,
                                      int members) {
   std::vector<CollectiveCase> cases;
@@ -332,7 +332,7 @@ std::vector<Expectation> expect(const Request& request, const Values& options, s
                                 int rank) {
   const Setting setting = setting_of(request, options);
   const std::vector<CollectiveCase> cases = cases_of(request, setting);
-  std::map<program::DType, bool> has_scratch;  // in the order of allocation
+  std::map<program::DType, bool> has_scratch;  // same order as in Writer::allocate()
   for (const CollectiveCase& one : cases) {
     if (one.operation == Operation::barrier) continue;
     has_scratch[one.type] |= one.implementation != Implementation::library;

@@ -33,7 +33,7 @@ struct Buffers {
 
 /// The role of a rank in its group. Ranks with the same role share a program.
 struct Player {
-  bool takes_part = true;  ///< false for ranks that rest in cases of Groups::one
+  bool takes_part = true;  ///< false for ranks that are idle in cases with Groups::one
   int place = 0;           ///< index in the group; 0 if programs do not depend on it
 
   auto operator<=>(const Player&) const = default;
@@ -115,8 +115,8 @@ class Writer {
   [[nodiscard]] static Slice whole(BufferId buffer, const CollectiveCase& one, std::uint64_t call) {
     return {.buffer = buffer, .offset = call * one.stride, .count = one.stride};
   }
-  /// Returns this rank's part of the data of one call: in its place among the parts of all ranks if
-  /// the case is in place, else at the beginning.
+  /// Returns the slice of this rank's part of the data of one call. If the case is in place, the
+  /// slice lies among the parts of all ranks, at this rank's index; otherwise it lies at the start.
   [[nodiscard]] Slice part(BufferId buffer, const CollectiveCase& one, std::uint64_t call) const {
     Slice slice{.buffer = buffer, .offset = call * one.stride, .count = one.count};
     if (one.place == Place::in_place) {

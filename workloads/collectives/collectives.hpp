@@ -53,8 +53,8 @@ struct OperationRow {
 /// options; it asks for cases of both kinds.
 enum class Place : std::uint8_t { out_of_place, in_place, both };
 enum class Groups : std::uint8_t { all, one, both };
-/// library: the collective of the communication library, such as NCCL. Others: a textbook
-/// algorithm, written as exchanges and additions.
+/// library: the collective of the communication library, such as NCCL. The others are textbook
+/// algorithms, written as exchanges of messages and additions.
 enum class Implementation : std::uint8_t { library, ring, tree, recursive_doubling };
 [[nodiscard]] std::string_view name(Implementation implementation);
 
@@ -67,7 +67,7 @@ struct CollectiveCase {
   Groups groups = Groups::all;
   std::uint64_t bytes = 0;   ///< size as nccl-tests counts and rounds it
   std::uint64_t count = 0;   ///< elements; of one part if the operation has parts
-  std::uint64_t stride = 0;  ///< elements between the data of two calls
+  std::uint64_t stride = 0;  ///< elements from the data of one call to that of the next
   std::uint64_t calls = 1;   ///< calls in one pass, each on data of its own
   std::uint64_t most_times = 1;
 

@@ -42,7 +42,7 @@ class TextbookWriter {
     return parts_.count * static_cast<std::uint64_t>(part) /
            static_cast<std::uint64_t>(call_.members);
   }
-  /// Returns the parts `first` ... last - 1 of `whole`, which is a slice of the whole data.
+  /// Returns the slice with the parts `first` ... last - 1 of `whole`, a slice that has all parts.
   [[nodiscard]] Slice parts(const Slice& whole, int first, int last) const {
     Slice slice = whole;
     slice.offset += begin_of(first);
@@ -176,7 +176,7 @@ class TextbookWriter {
 
   program::Builder& builder_;
   const TextbookCall& call_;
-  Slice parts_;     ///< a slice with the size of the whole data
+  Slice parts_;     ///< the whole data; only its count is used
   Slice incoming_;  ///< scratch for incoming data
   Slice partial_;   ///< scratch for partial sums to send
 };

@@ -135,8 +135,7 @@ class Lister {
     }
   }
 
-  /// Adds the multiplications in one training step of the model on the mesh, with one microbatch
-  /// for each dp replica.
+  /// Adds the GEMMs of one training step of the model on the mesh, one microbatch per dp replica.
   void model() {
     if (request_.mesh.ep > 1) {
       throw usage_error("shapes=model has no experts to share out; leave ep out of --mesh");
@@ -167,23 +166,24 @@ class Lister {
 };
 
 constexpr program::StreamId stream = 0;
-constexpr std::uint64_t most_sets = 4096, least_sets = 2;  // limits of GemmCase::sets
+constexpr std::uint64_t most_sets = 4096, least_sets = 2;  // sets of operands of a cold case
 
-/// The most FLOP in one pass, which multiplies each set of operands once. Two kinds of cases may
-/// exceed it. A warm case always has one set, of any size. A cold case has at least two sets; on a
-/// GPU it may have as many as it takes to exceed the cache. On a CPU this much work takes so long
-/// that reading the operands from memory does not limit the rate.
+/// The most FLOP in one pass over a case's sets of operands, each of which is multiplied once. Two
+/// kinds of cases may exceed it: a warm case, which always has one set, and a cold case with the
+/// minimum of two sets or, on a GPU, with as many as it takes to exceed the cache. On a CPU this
+/// much work takes so long that reading the operands from memory does not limit the rate.
 constexpr double flop_of_pass = 4e9;
 
-/// A timed play has as many calls as it takes to do this much work, but at most `most_calls`, and
-/// at least one whole pass. A CPU core takes at least a few milliseconds for this work.
+/// The work of a timed play (one timed run of a case), in FLOP. A play has as many calls as this
+/// work takes, but at most `most_calls`, and at least one whole pass. A CPU core needs a few
+/// milliseconds or more for it.
 constexpr double flop_of_play = 2e9;
 
-constexpr double most_calls = 1024;  // calls of a timed play
+constexpr double most_calls = 1024;  // the most calls of a timed play
 
 struct GemmCase {
   Shape shape;
-  Cache cache = Cache::cold;  ///< warm or cold
+  Cache cache = Cache::cold;  ///< warm or cold, not both
   std::uint64_t sets = 1, most_times = 1;
 };
 

@@ -79,8 +79,8 @@ std::vector<long long> suggested(const Given& given, long long Given::*key, long
 }
 
 /// Returns the split of the batch. Throws base::UsageError if batch, microbatch and microbatches
-/// contradict each other, and NumberError if the batch cannot be divided. The numbers that the
-/// error suggests work with the other options, but without `batch` if all three were given.
+/// contradict each other, and NumberError if the batch cannot be divided. The error suggests
+/// numbers that fit the other options. If all three were given, `batch` must be left out with them.
 BatchPlan batch_plan(const Request& base, long long replicas, std::string_view replicas_text) {
   const Given given = stack::options_of(base);
   const long long product = given.microbatch * given.microbatches;
@@ -106,10 +106,10 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
 
 /// Adapts limits of tp to fp8, which needs a multiple of 16 columns on each rank. `limit.number`
 /// counts groups of columns, such as heads, and tp must divide it. The columns of a group are a
-/// multiple of `columns_of_each`. For a kv head this holds for the columns of QKV and for those of
-/// the context. So each rank needs a multiple of `unit` = 16 / gcd(16, columns_of_each) groups, and
-/// tp must divide limit.number / unit. If this is no whole number, the limit stays unchanged, and
-/// scale() throws an error.
+/// multiple of `columns_of_each`. For a kv head this holds for its columns of QKV and for its
+/// columns of the context. So each rank needs a multiple of `unit` = 16 / gcd(16, columns_of_each)
+/// groups, and tp must divide limit.number / unit. If this is no whole number, the limit stays
+/// unchanged, and scale() throws an error.
 void align(std::vector<mesh::Constraint>& limits, const Model& model) {
   for (mesh::Constraint& limit : limits) {
     if (limit.axis != mesh::Axis::tp || limit.what == "vocabulary") continue;
@@ -138,9 +138,10 @@ double growth_with_sequence(const Model& model, int cp) {
 
 constexpr long long most_chunks = 4;  // largest option `chunks` of a twin
 
-/// Returns a short sequence length for the twin. It has at least two positions for each part into
-/// which cp, sequence parallelism and chunks cut the sequence, and the rows of each GEMM over tp
-/// are a multiple of `unit` positions.
+/// Returns a short sequence length for the twin (the small request for verification). It has at
+/// least two positions for each part into which cp, sequence parallelism and chunks cut the
+/// sequence. The positions that a GEMM multiplies (with option `ring` the positions of one tp rank,
+/// else of one chunk) are a multiple of `unit`.
 int small_sequence(const Request& request, int unit) {
   const stack::TrainingOptions options = stack::options_of(request);
   const mesh::Shape& mesh = request.mesh;
@@ -152,9 +153,9 @@ int small_sequence(const Request& request, int unit) {
   return (least + multiple - 1) / multiple * multiple;
 }
 
-/// Returns a small model for the twin. Its widths are small multiples of tp, and a stage has at
-/// most two layers. In fp8 all extents of GEMMs are multiples of 16, even if a rank has a single
-/// head.
+/// Returns a small model for the twin (the small request for verification). Its widths are small
+/// multiples of tp, and a stage has at most two layers. In fp8 all extents of GEMMs are multiples
+/// of 16, even if a rank has a single head.
 Model small_model(const Request& request) {
   const Model& real = request.model;
   const mesh::Shape& mesh = request.mesh;
@@ -185,8 +186,8 @@ std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
   const auto element = stack::state_plan_of(small).element;
   const std::vector<stack::Parameter> parameters = parameters_of_last_stage(small);
   std::pair<std::size_t, std::uint64_t> best{std::numeric_limits<std::size_t>::max(), 0};
-  // Only the sums of the sizes of consecutive tensors are tried, since no other bucket size changes
-  // the buckets.
+  // The division into buckets changes only at sums of sizes of consecutive tensors, so no other
+  // bucket sizes are tried.
   for (std::size_t first = 0; first < parameters.size(); ++first) {
     for (std::size_t last = first; last < parameters.size(); ++last) {
       const std::uint64_t size =
@@ -199,16 +200,16 @@ std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
   return best.second;
 }
 
-/// Returns the number of experts of the twin: two on each rank, or more if a token needs more
-/// (topk), but at most as many as the request has.
+/// Returns the number of experts of the twin (the small request for verification): two on each
+/// rank, or more if a token needs more (topk), but at most as many as the request has.
 long long small_experts(const stack::TrainingOptions& options, int ep) {
   const long long needed = (options.topk + ep - 1) / ep;
   return ep * std::min(options.experts / ep, std::max(2LL, needed));
 }
 
-/// Adapts top-k compression of gradients to the twin, whose tensors are small: a block gets at most
-/// 100 elements. All elements of a block are sent, so that the twin has the same result as a single
-/// rank.
+/// Adapts top-k compression of gradients to the twin (the small request for verification): a block
+/// gets at most 100 elements. All elements of a block are sent, so that the twin has the same
+/// result as a single rank.
 void shrink_compression(const stack::TrainingOptions& options, Request& twin) {
   if (options.compression != stack::Compression::topk) return;
   constexpr long long small_block = 100;  // seldom divides a bucket, so last blocks are shorter
@@ -295,8 +296,8 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;
   const stack::TrainingOptions options = stack::options_of(base);
-  // This is checked before the batch is split over ep: a mesh with ep that has neither experts nor
-  // sharded states is an error with any batch.
+  // A mesh with ep but with neither experts nor sharded states is an error with any batch. So this
+  // is checked first: splitting the batch over ep might report a problem of the batch instead.
   if (options.experts == 0 && mesh.ep > 1) stack::require_experts(result);
   BatchPlan plan;
   if (scaling == Scaling::weak) {
@@ -325,7 +326,7 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   result.options["batch"] = std::to_string(plan.batch() * mesh.dp * mesh.ep);
   result.options["microbatch"] = std::to_string(plan.microbatch);
   result.options["microbatches"] = std::to_string(plan.microbatches);
-  // The strategy funnel overlaps nothing.
+  // The strategy funnel overlaps nothing, so `overlap` is off unless the user has set it.
   if (options.strategy == stack::Strategy::funnel) result.options.try_emplace("overlap", "off");
   stack::require_pipeline(result);
   stack::require_data(result);

@@ -22,8 +22,8 @@ namespace isoscale::workloads::hybrid {
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 [[nodiscard]] Request twin(const Request& request);
-/// Returns the request with which a single rank computes the results of a twin in f64. The rank
-/// computes all microbatches of the twin's replicas, and no option splits the work.
+/// Returns the request with which one rank computes in f64 what a twin (a small request for
+/// verification) computes: all microbatches of all replicas, without options that split the work.
 [[nodiscard]] Request reference(const Request& twin);
 [[nodiscard]] double work_per_step(const Request& request);
 
@@ -31,14 +31,14 @@ namespace isoscale::workloads::hybrid {
 /// all other factors go to dp.
 [[nodiscard]] mesh::Request balanced_mesh(int ranks);
 
-/// Returns, for each rank of the mesh, its place among all ranks of the run, which are ordered by
-/// node. By default the place is the rank's own number, which counts along tp first, then along cp,
-/// ep, dp and pp. With expert_placement=spread the order is tp, cp, dp, ep, pp instead, so that the
-/// ranks of an ep group are farther apart.
+/// Returns, for each rank of the mesh, its index in the list of the run's ranks, which is ordered
+/// by node. By default the index is the rank's own number, which counts along tp first, then along
+/// cp, ep, dp and pp. With expert_placement=spread the order is tp, cp, dp, ep, pp instead, so that
+/// the ranks of an ep group are farther apart.
 [[nodiscard]] std::vector<int> expert_places(const Request& request);
 
-/// Returns a line of text on what expert routing did to a step: dropped tokens, padding and
-/// imbalance; "" without experts.
+/// Returns a line of text about the effects of expert routing on a step: dropped tokens, padding
+/// and imbalance; "" without experts.
 [[nodiscard]] std::string expert_note(const Request& request);
 
 }  // namespace isoscale::workloads::hybrid

@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t most_samples = 65536;  // largest batch size
 constexpr std::size_t most_batches = 64;       // longest list of batch sizes
 
-constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // a GEMM has fewer rows
+constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // a GEMM must have fewer rows
 
 constexpr long long most_tokens = 1 << 24;
 
@@ -62,8 +62,8 @@ Model small_model(const Model& real, const mesh::Shape& mesh) {
 constexpr std::size_t prefill_step = 0, decode_step = 1;
 
 /// The number of passes that are timed together (Case::most_times). It is so large that the
-/// beginning and the end take little of the measured time. If there are several pipeline stages, a
-/// prefill is timed in single passes instead.
+/// beginning and the end of a measurement take little of its time. If there are several pipeline
+/// stages, a prefill is timed in single passes instead.
 constexpr std::uint64_t passes = 16;
 
 Room room_of(const Setting& setting, std::uint64_t batch) {

@@ -11,8 +11,8 @@
 namespace isoscale::workloads::infer {
 
 // Inference: prompts first fill a cache of keys and values (prefill); then tokens are generated one
-// by one, each of which reads the cache (decode). tp splits the work of each token, dp adds
-// replicas, and pp splits the layers.
+// by one, and each reads the cache (decode). tp splits the work of each token, dp adds replicas,
+// and pp splits the layers.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
@@ -23,7 +23,7 @@ struct Setting {
   bool vocabulary = true;
   std::vector<std::uint64_t> batches{};  ///< samples that a replica answers at once, ascending
 
-  [[nodiscard]] std::uint64_t positions() const { return prompt + output; }  ///< in the cache
+  [[nodiscard]] std::uint64_t positions() const { return prompt + output; }  ///< cache length
 };
 /// Reads the options. The default of `prompt` is the model's sequence.
 [[nodiscard]] Setting setting_of(const Request& request);
@@ -46,14 +46,14 @@ inline constexpr std::uint64_t most_decoded = 16;
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 /// Returns the small request that verifies the workload: narrow layers, a short prompt, and one
 /// batch size. A batch goes through the pipeline in groups of samples (see groups_of() in
-/// replica.hpp). The batch of the small request has as many groups as that batch of `request` which
-/// has the most.
+/// replica.hpp). The batch of the small request has as many groups as the batch of `request` with
+/// the most groups.
 [[nodiscard]] Request twin(const Request& request);
 [[nodiscard]] Request reference(const Request& twin);
 
-/// Returns the hooks of the result rows: for each batch size a row for "prefill", whose time is the
-/// time to the first token, and one for "decode", whose time is the time per output token. Each
-/// batch size has a session of its own.
+/// Returns the hooks that measure the result rows. For each batch size there is a row "prefill"
+/// with the time to the first token, and a row "decode" with the time per output token. Each batch
+/// size is measured in a session of its own.
 [[nodiscard]] BenchHooks hooks();
 
 /// Builds programs for verification: a step with a prefill of the largest batch size, and the

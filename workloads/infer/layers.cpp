@@ -25,9 +25,9 @@ using stack::Tensor;
 /// The limit is needed because the scores of a prompt grow with the square of its length.
 constexpr std::uint64_t most_score_bytes = std::uint64_t{256} << 20U;
 
-/// Returns a batch of matrices, one for each of `heads` heads, whose rows are the positions of a
-/// pass. In `layout`, batch_stride is the distance between heads, and row_stride the distance
-/// between positions. If the pass has one position, all heads are rows of one matrix instead.
+/// Returns a batch of `heads` matrices, one for each head. Their rows are the positions of a pass.
+/// In `layout`, batch_stride is the distance between heads, and row_stride the distance between
+/// positions. If the pass has one position, all heads are rows of one matrix instead.
 Matrix rows_of_heads(const program::Slice& in, const Pass& pass, std::uint64_t heads,
                      stack::Layout layout) {
   const bool is_single = pass.positions == 1;
@@ -52,7 +52,7 @@ Weights::Weights(program::Builder& builder, const stack::Geometry& geometry, con
 }
 
 program::Slice Weights::of(int layer_of_stage, stack::Tensor tensor) const {
-  // The list begins with the last layer and ends with the first one.
+  // The list `parameters_` begins with the last layer and ends with the first one.
   const std::size_t from_end =
       (static_cast<std::size_t>(layer_of_stage) + 1) * stack::layer_tensors.size();
   return slice(parameters_[parameters_.size() - from_end + static_cast<std::size_t>(tensor)]);
@@ -245,7 +245,7 @@ BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
       multiply({.weight = weights_.of(layer, Tensor::up), .inputs = g_.hidden, .outputs = columns},
                dense(middle, rows, g_.hidden), rows);
   if (g_.up_parts == 1) return up;
-  // Gate and up are added where a real model would multiply them, as in the training workloads.
+  // A real model multiplies gate and up. Adding them, as in training, moves the same bytes.
   const BufferId result = new_buffer(rows * g_.ffn);
   add_gate(rows, up, result);
   builder_.release(up);

@@ -78,9 +78,9 @@ Replica::Replica(program::Builder& builder, const Request& request, const mesh::
       cache_(builder, g_, request, room.samples, room.positions),
       layers_(builder, g_, types_, weights_, cache_) {
   if (!g_.first_stage()) return;
-  // Prompts are stored as [group][position][sample] with the groups of a full batch, and tokens as
-  // [token][sample]. The inputs depend only on seed, sample and position, so they are the same on
-  // every mesh.
+  // Prompts are stored as [group][position][sample] in the groups of a batch of room_.samples, and
+  // tokens as [token][sample]. The inputs depend only on seed, sample and position, so they are the
+  // same on every mesh.
   prompts_ = builder_.allocate({.dtype = types_.compute,
                                 .role = program::Role::input,
                                 .count = room_.samples * room_.prompt * g_.hidden});
@@ -192,9 +192,8 @@ Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& 
 
 // Tokens are decoded one after another on a ring of stages. At tick k, stage s computes token (k -
 // s - g) / pp of group g = (k - s) mod pp, if they exist. There are at most as many groups as
-// stages, so a stage never has more than one at a time. If there are as many groups as
-// stages, a stage always has a group, except while the first groups enter the ring and the last
-// ones leave it.
+// stages, so a stage never works on more than one at a time. If there are as many groups as stages,
+// a stage always has work, except while the first groups enter the ring and the last ones leave it.
 
 void Replica::decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens) {
   require(batch, room_.samples, "samples");

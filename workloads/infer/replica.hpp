@@ -46,7 +46,7 @@ class Weights {
 /// `samples` consecutive samples. Rows are ordered [position][sample].
 struct Pass {
   std::uint64_t samples = 1, positions = 1;
-  std::uint64_t first_sample = 0;  ///< the index that the first of these samples has in the cache
+  std::uint64_t first_sample = 0;  ///< index of the first of these samples in the cache
   std::uint64_t position = 0;      ///< tokens that each sample has in the cache before the pass
 
   [[nodiscard]] std::uint64_t rows() const { return samples * positions; }
@@ -56,7 +56,7 @@ struct Pass {
 };
 
 /// The keys and values of one stage on one rank, both ordered [layer][sample][kv
-/// head][position][d].
+/// head][position][d], where d is the head size.
 class Cache {
  public:
   /// Allocates the cache. The setup section, which is run once before all others, fills it with
@@ -91,11 +91,11 @@ class Cache {
 
 /// Writes the forward ops of one stage's layers on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// g is Geometry::residual_gain. The ops and inner() are those of training (stack::LayerWriter),
-/// except that attention reads keys and values from the cache, in which the pass has first stored
-/// its own. There is no activation function, softmax or mask: every token of a pass attends to
-/// Pass::length() tokens. Scores are scaled by 1/sqrt(d), and the context by 1/sqrt(length). Under
-/// tp, partial sums are all-reduced twice in each layer.
+/// g is Geometry::residual_gain. The ops and inner() are as in training (stack::LayerWriter),
+/// except that attention reads keys and values from the cache, where the pass first stores the keys
+/// and values of its tokens. There is no activation function, softmax or mask: every token of a
+/// pass attends to Pass::length() tokens. Scores are scaled by 1/sqrt(d), and the context by
+/// 1/sqrt(length). Under tp, partial sums are all-reduced twice in each layer.
 class Layers : public stack::OpWriter {
  public:
   Layers(program::Builder& builder, const stack::Geometry& geometry, const stack::Types& types,
@@ -105,10 +105,10 @@ class Layers : public stack::OpWriter {
         cache_(cache),
         linear_(builder, geometry, types) {}
 
-  /// Computes Z [rows, h] of the stage's last layer from X [rows, h] of its first layer, in a new
-  /// buffer.
+  /// Computes the output [rows, h] of the stage's last layer from the input [rows, h] of its first
+  /// one, in a new buffer.
   [[nodiscard]] program::BufferId forward(const Pass& pass, const program::Matrix& input);
-  /// Computes the output projection of `rows` rows, [rows, V / tp], in a new buffer.
+  /// Computes the output projection of `rows` rows in a new buffer [rows, vocabulary / tp].
   [[nodiscard]] program::BufferId logits(const program::Matrix& input, std::uint64_t rows) {
     return multiply(
         {.weight = weights_.vocabulary(), .inputs = g_.hidden, .outputs = g_.vocabulary}, input,
@@ -147,8 +147,8 @@ struct Room {
   std::uint64_t decoded = 1;    ///< tokens that one call of decode() generates
 };
 
-/// Writes one program for each stage. The ranks of a stage share its program, since they differ
-/// only in where their shards begin.
+/// Writes one program for each stage. The ranks of a stage share its program: which elements a rank
+/// has follows from its mesh coordinates when the program runs (Shard::steps).
 template <class Write>
 [[nodiscard]] program::ProgramSet by_stage(const Request& request, const Write& write) {
   return shared_programs(
@@ -160,7 +160,7 @@ template <class Write>
 /// of samples; there is one replica for each coordinate along dp. Weights, cache and inputs are
 /// buffers that the setup section fills, which is run once. prefill() and decode() write into the
 /// section that the builder has begun last. They may be called any number of times, for any sizes
-/// within the room. Each call leaves in the cache what a real model would have stored, so a decode
+/// within Room. Each call leaves in the cache what a real model would have stored, so a decode
 /// may follow a prefill in the same section.
 ///
 /// Stages work on groups_of(batch, pp) groups of samples at the same time. Prefill ends when the
@@ -181,15 +181,15 @@ class Replica {
 
   /// Runs prompts of `prompt` tokens through the layers, stores their keys and values in the cache,
   /// and computes the answer to each sample's last token. With several stages it uses the streams
-  /// pp_prev and pp_next. Throws base::Error if a size is 0 or exceeds the room.
+  /// pp_prev and pp_next. Throws base::Error if a size is 0 or larger than in Room.
   void prefill(std::uint64_t batch, std::uint64_t prompt);
   /// Generates `tokens` tokens for each sample, the first one at `position` of its cache. All ops
   /// are on the compute stream, so that passes which follow one another keep their order. Throws
-  /// base::Error if a number is 0 or exceeds the room, except that `position` may be 0.
+  /// base::Error if a number is 0 or larger than in Room; only `position` may be 0.
   void decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens);
   /// Marks the cache of each layer as data that verification compares (observables); outputs are
   /// marked when they are computed. May be called only with Keep::observables, and only if a single
-  /// batch is run, which has all samples of the room.
+  /// batch is run, which has Room::samples samples.
   void observe_cache() { cache_.observe(builder_); }
 
   [[nodiscard]] const stack::Geometry& geometry() const { return g_; }
@@ -211,8 +211,7 @@ class Replica {
   void prefill_group(std::uint64_t group, const Pass& pass, std::uint64_t batch);
   /// Sends the tokens of all groups from the last stage to the first.
   void hand_back(std::uint64_t batch);
-  /// Writes this stage's ops for decoding one token of each sample of a group, and returns their
-  /// result.
+  /// Writes this stage's ops that decode a token of each sample of a group. Returns their result.
   [[nodiscard]] Product decode_group(const Pass& pass, const Step& step);
   /// Writes the messages at the end of a tick of decode(), in which a stage has computed one token
   /// of a group or nothing. Each stage sends its result, if it has one, to the next stage.

@@ -25,10 +25,11 @@ using program::Slice;
 using program::Space;
 
 /// The transfers that are timed. The first four copy from host to device (h2d) or back (d2h). d2d
-/// and copy are the same copy within the device's memory; triad adds two arrays there. In the last
-/// five, one kernel on the device reads data that lies on the host. For explicit_copy the data is
-/// first copied to the device. For the others it is in managed memory, whose pages move when the
-/// kernel touches them (managed), or for which a prefetch or another advice is given first.
+/// and copy both copy within the device's memory; triad adds two arrays there. In the last five,
+/// the data that a kernel on the device reads is on the host at first. explicit_copy first copies
+/// the data to the device. The others keep it in managed memory, whose pages move when the kernel
+/// touches them (managed), or for which a prefetch or another advice is given before the kernel
+/// runs.
 enum class Kind : std::uint8_t {
   h2d_pinned,
   d2h_pinned,
@@ -88,19 +89,18 @@ struct MemoryCase {
   std::uint64_t count = 0;  ///< elements of one array
 
   [[nodiscard]] std::uint64_t size() const { return count * element; }  ///< bytes of one array
-  /// Returns the bytes from which the row's bandwidth is computed. Bytes that are moved between
-  /// host and device count once. Within one memory, both the bytes read and the bytes written
-  /// count.
+  /// Returns the bytes from which the reported bandwidth is computed. Bytes moved between host and
+  /// device count once. Within one memory, bytes read and bytes written both count.
   [[nodiscard]] std::uint64_t bytes() const {
     return size() * (kind == Kind::triad ? 3 : kind == Kind::d2d || kind == Kind::copy ? 2 : 1);
   }
 };
 
-/// The NUMA nodes from which host memory is allocated, each in a session of its own; absent: the
-/// system chooses the node. An empty list stands for all nodes of the machine.
+/// The NUMA nodes from which host memory is allocated, each in a session of its own. For an absent
+/// node, the system chooses one. An empty list stands for all nodes of the machine.
 using NumaNodes = std::vector<std::optional<int>>;
 
-/// Reads "none", "all" or "0,1". Throws base::UsageError for any other text.
+/// Reads "none", "all", or numbers such as "0,1". Throws base::UsageError for any other text.
 NumaNodes parse_numa(std::string_view key, std::string_view text) {
   if (text == "all") return {};
   if (text == "none") return {std::nullopt};
@@ -133,9 +133,10 @@ constexpr program::StreamId stream = 0;
 
 constexpr double factor = 3;  // the scalar of the triad
 
-constexpr double poison = -128;  // fills the target; no pattern contains it
+constexpr double poison = -128;  // fills a target before a transfer; no source has it
 
-/// A timed play writes at most about this many bytes, unless a single pass writes more.
+/// A timed play (one timed run of a case) writes at most about this many bytes, unless a single
+/// pass writes more.
 constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;
 
 constexpr std::uint64_t most_times = 256;  // the most passes of a timed play
@@ -247,7 +248,7 @@ class Writer {
 
   const mesh::Shape& mesh_;
   const std::vector<MemoryCase>& cases_;
-  bool is_first_;  ///< true for rank 0, which also plays the cases of one rank alone
+  bool is_first_;  ///< true for rank 0, which also takes part in the cases that measure one rank
   Layout layout_;
   program::Builder builder_;
 };
@@ -267,8 +268,7 @@ RowSpec result_row(const MemoryCase& one, std::optional<int> node) {
   return row;
 }
 
-/// Returns the cases. Throws base::UsageError if there are none, and for an array that is too
-/// large.
+/// Returns the cases. Throws base::UsageError if there are none, or if an array is too large.
 std::vector<MemoryCase> cases_of(const Request& request) {
   const Values options = values_of(request);
   std::vector<MemoryCase> cases;
@@ -294,8 +294,8 @@ std::vector<MemoryCase> cases_of(const Request& request) {
 }
 
 /// Returns the request with the numbers of all NUMA nodes filled in for numa=all. Throws
-/// base::UsageError for a kind that the host device does not have, and for a NUMA node that does
-/// not exist.
+/// base::UsageError for a kind that --device host does not have, and for a NUMA node that does not
+/// exist.
 Request on_machine(const Request& request, const Machine& machine) {
   Request result = request;
   const Values options = values_of(request);

@@ -18,8 +18,8 @@ using program::BufferId;
 using program::Slice;
 
 constexpr program::StreamId compute = 0;
-/// The number of passes in a timed play, large enough that its beginning and end take little of its
-/// time.
+/// The number of passes in a timed play (one timed run of a case). It is so large that the
+/// beginning and the end of the play take little of its time.
 constexpr std::uint64_t passes = 16;
 
 /// Holds the parsed options, which option_table() describes.
@@ -46,8 +46,8 @@ struct Plan {
   std::uint64_t multiplications = 1;
   std::vector<Pair> pairs{};
 
-  /// Returns the number of elements of the collective as nccl-tests counts them: those of all
-  /// ranks' parts, if it has parts.
+  /// Returns the number of elements of the collective as nccl-tests counts them: for all_reduce the
+  /// elements of one rank, else the elements of all ranks' parts.
   [[nodiscard]] std::uint64_t whole(const Pair& pair) const {
     return has_parts() ? pair.part * static_cast<std::uint64_t>(ranks) : pair.part;
   }
@@ -83,7 +83,7 @@ constexpr BufferId source = 0, target = 1;
 
 /// Writes the program that all ranks share. Each pair (multiplications and a collective) has three
 /// sections: the multiplications alone, the collective alone, and both at the same time. At the
-/// end, each pair has a section that makes the inputs of its check.
+/// end, each pair has a section that prepares the check of its results.
 class Writer {
  public:
   Writer(const Request& request, const Plan& plan)
@@ -109,7 +109,7 @@ class Writer {
       begin(3 * i + 1);
       communicate(pair);
       begin(3 * i + 2);
-      // The collective is launched first, since it computes less and waits more.
+      // The collective is launched first, since it mostly waits for other ranks.
       communicate(pair);
       multiply(pair);
     }

@@ -18,7 +18,7 @@ using program::Transfer;
 
 constexpr program::DType type = program::DType::u8;  ///< 1-byte elements allow any message size
 
-/// The buffers in order of allocation: `source` is sent from, and `work` receives.
+/// The buffers in order of allocation: messages are sent from `source` and received in `work`.
 constexpr program::BufferId source = 0, work = 1;
 
 constexpr program::StreamId stream = 0;
@@ -32,9 +32,9 @@ struct Timed {
   Round pairs{};  ///< pairs that communicate at the same time; empty for all_to_all
 };
 
-/// The role of one rank in a timed section. rests: it does nothing. low, high: it is the lower or
-/// the higher rank of a pair, whose other rank is `hop` higher (modulo the number of ranks).
-/// of_all: it exchanges data with all ranks.
+/// The role of one rank in a timed section. rests: the rank does nothing. low, high: it is the
+/// lower or the higher rank of a pair; the number of the other rank is `hop` more, modulo the
+/// number of ranks. of_all: it exchanges data with all ranks.
 struct Part {
   enum class Role : std::uint8_t { rests, low, high, of_all } role = Role::rests;
   int hop = 0;
@@ -79,9 +79,9 @@ Part part_of(const Request& request, const Setting& setting, const Timed& timed,
   return {};
 }
 
-/// A timed play has at most `most_round_trips` passes; for latency a pass is a round trip. In the
-/// other kinds a rank sends at most about `bytes_of_play` bytes in a play, unless a single pass
-/// sends more.
+/// A timed play (one timed run of a case) has at most `most_round_trips` passes; for latency a pass
+/// is a round trip. In the other kinds a rank sends at most about `bytes_of_play` bytes in a play,
+/// unless a single pass sends more.
 constexpr std::uint64_t most_round_trips = 4096, bytes_of_play = std::uint64_t{1} << 30U;
 
 class Writer {
@@ -193,7 +193,7 @@ program::ProgramSet write_all(const Request& request, const Setting& setting,
   });
 }
 
-/// Returns a row, which names the transport if it is not the default.
+/// Returns a result row, which names the transport if it is not the default.
 RowSpec row_of(const Setting& setting, Kind kind, std::uint64_t bytes) {
   RowSpec row{.text = {{"op", "p2p"}, {"kind", std::string{name(kind)}}},
               .number = {{"bytes", static_cast<double>(bytes)}}};
@@ -248,7 +248,7 @@ Case case_of(const Setting& setting, const Timed& timed, std::size_t index) {
           .calls = calls,
           .most_times = passes,
           // A ping-pong's spans include the wait for the reply, and one span of a bandwidth case
-          // covers all its messages. So the time of a span is not that of one call.
+          // covers all its messages. So the time of a span is not the time of one call.
           .calls_are_spans = CallsAreSpans::no};
 }
 

@@ -36,9 +36,9 @@ using Round = std::vector<Pair>;
 /// three if the number of ranks is odd, and one for two ranks.
 [[nodiscard]] std::vector<Round> neighbours(int ranks);
 
-/// Returns `count` rounds of all_pairs(), or count + 1 if the number of ranks is odd, but at most
-/// all of them. They are drawn by `seed` and keep their order. Each rank meets `count` or count + 1
-/// other ranks, or all others if there are fewer.
+/// Returns `count` rounds of all_pairs(), or count + 1 if the number of ranks is odd, but not more
+/// than there are. They are drawn with `seed` and keep their order. Each rank meets `count` or
+/// count + 1 other ranks, or all others if there are fewer.
 [[nodiscard]] std::vector<Round> sample(int ranks, int count, std::uint64_t seed);
 
 /// Returns all pairs, each once, in rounds in which no two pairs have ranks on the same node. So a
@@ -63,25 +63,25 @@ enum class Kind : std::uint8_t { latency, bandwidth, bidirectional, bisection, a
 /// The size of a ping-pong's messages, in bytes.
 inline constexpr std::uint64_t latency_bytes = 8;
 
-/// The choice of pairs to measure: the kinds are the functions above (all: all_pairs()).
+/// The pairs to measure. Each kind stands for the function above with its name (all: all_pairs()).
 struct PairChoice {
   enum class Kind : std::uint8_t { all, neighbours, isolated, sample } kind = Kind::all;
-  int count = 0;  ///< of `sample` only: the number of other ranks that each rank meets
+  int count = 0;  ///< only for `sample`: the number of other ranks that each rank meets
 };
 
 /// Holds the parsed options, which option_table() describes, and what setting_of() computes from
 /// them.
 struct Setting {
-  mesh::Axis axis = mesh::Axis::dp;  ///< the axis that has all ranks
+  mesh::Axis axis = mesh::Axis::dp;  ///< the axis along which all ranks are
   int ranks = 2;
-  std::vector<Kind> kinds{};  ///< in order: those of pairs, then those in which all ranks take part
+  std::vector<Kind> kinds{};  ///< sorted: kinds with pairs, then kinds in which all ranks take part
   std::uint64_t bytes = 0;    ///< size of one message
   std::uint64_t messages = 1;  ///< messages in flight at the same time
   std::uint64_t part = 0;      ///< bytes that each rank sends to each other rank in all_to_all
   std::vector<Round> rounds{};
   std::size_t rounds_of_batch = 1;
   program::Transport transport = program::Transport::nccl;
-  std::optional<std::uint64_t> expected{};  ///< bytes per second
+  std::optional<std::uint64_t> expected{};  ///< least bandwidth of a pair, bytes/s; absent: none
   units::Seconds timeout{};
   PairChoice pairs{};
 
@@ -101,8 +101,8 @@ struct Setting {
 
 /// Returns the functions of this micro-benchmark. Each session (batch) measures several rounds of
 /// pairs. A round has one case for each quantity (for bandwidth two, one in each direction), and
-/// each of its pairs gives a row. If the options ask for cases in which all ranks take part, the
-/// last session has these.
+/// each of its pairs gives a result row. If the options ask for cases in which all ranks take part,
+/// the last session has these.
 [[nodiscard]] BenchHooks hooks();
 
 }  // namespace isoscale::workloads::p2p

@@ -27,8 +27,8 @@ constexpr std::array<std::string_view, 5> kind_names{"latency", "bandwidth", "bi
                                                      "bisection", "all_to_all"};
 
 /// The number of bytes that a pair should have in flight in one direction. It is so large that the
-/// latency of a message does not reduce the bandwidth. Small messages reach less, since there are
-/// at most `most_messages`.
+/// latency of a message does not reduce the bandwidth. Small messages have fewer bytes in flight,
+/// since there are at most `most_messages` of them.
 constexpr std::uint64_t bytes_under_way = std::uint64_t{32} << 20U;
 
 constexpr std::uint64_t most_messages = 64;  // in flight at the same time
@@ -166,8 +166,8 @@ std::vector<Round> isolated(std::span<const int> node_of_rank) {
     }
     add_to_rounds(within, 0, rounds);
   }
-  // all_pairs() arranges nodes in pairs, as it does with ranks. The ranks of a pair of nodes are
-  // measured one pair at a time.
+  // all_pairs() arranges nodes in pairs, as it does with ranks. Between two nodes, one pair of
+  // ranks is measured at a time.
   for (const Round& node_pairs : all_pairs(static_cast<int>(nodes.size()))) {
     const std::size_t first = rounds.size();
     for (const Pair& pair : node_pairs) {

@@ -31,7 +31,7 @@ struct Setting {
   std::uint64_t burst = 0;       ///< requests that arrive at the same moment
   std::uint64_t requests = 1;    ///< number of requests in a trial
   std::optional<double> rate{};  ///< requests per second; absent: the highest is searched for
-  std::optional<double> slo{};   ///< limit for the 99th percentile of latency, seconds
+  std::optional<double> slo{};   ///< limit for 99th percentile of latency, seconds; absent: none
   Policy policy = Policy::round_robin;
   std::string vocabulary{};  ///< value of the option, passed on to workload `infer`
 
@@ -57,7 +57,7 @@ struct Setting {
 [[nodiscard]] Request twin(const Request& request);
 
 /// Returns the hooks of one session with the programs of all replicas. The session has neither
-/// cases nor rows: the runner makes the rows, which depend on when requests are answered.
+/// cases nor result rows: the runner makes the rows, which depend on when requests are answered.
 [[nodiscard]] BenchHooks hooks();
 
 /// Builds the programs of one replica, on a mesh without dp. For each batch size of sizes_of() they

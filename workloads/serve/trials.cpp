@@ -102,7 +102,7 @@ void put_growth(const std::vector<double>& backlogs, Summary& into) {
   into.backlog_growth = into.backlog_rise / static_cast<double>(backlogs.size() - quarter);
 }
 
-/// Returns the mean number of requests in a batch, times the number of replicas.
+/// Returns how many requests all replicas take at a time: mean batch size x number of replicas.
 double taken_at_once(std::span<const ReplicaUse> uses) {
   std::uint64_t requests = 0, batches = 0;
   for (const ReplicaUse& use : uses) {

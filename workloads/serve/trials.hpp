@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-/// The requests of a trial: when they arrive and which replica gets them; and the trial itself:
-/// what it measured, and the search for the highest rate that can be sustained.
+/// Trials of serving, which send requests at one rate: when requests arrive, which replica gets
+/// each, the results, and the search for the highest rate that can be sustained.
 namespace isoscale::workloads::serve {
 
 // The arrival times and answer lengths of requests are drawn before the first one is sent. A policy
@@ -124,7 +124,7 @@ struct ReplicaUse {
 
 /// Quantiles of samples. The p-th percentile is the smallest sample x such that at least p% of the
 /// samples are x or less. The 90th percentile is absent for fewer than 10 samples, the 99th for
-/// fewer than 100, and all are absent for none.
+/// fewer than 100, and all are absent without samples.
 struct Quantiles {
   std::optional<double> median{}, p90{}, p99{}, max{};
 };

@@ -30,14 +30,13 @@ double score_scale(const Geometry& g) { return 1 / std::sqrt(static_cast<double>
 /// differ between ranks, since sums over a row do not depend on it. Without cp there is one block,
 /// which is read from QKV without a copy.
 ///
-/// A batch of products covers all pairs of sample and key-value head, with one stride. The `j`-th
-/// query heads of all key-value heads form one batch.
+/// A batched product covers all pairs of sample and key-value head, which are one stride apart. For
+/// each j, the `j`-th query heads of all key-value heads form one batch.
 class Attention : public OpWriter {
  public:
   using OpWriter::OpWriter;
 
-  /// Computes the scores Q * K^T / sqrt(d) and, with elementwise work, their softmax in their
-  /// place.
+  /// Computes the scores Q * K^T / sqrt(d). With elementwise work, replaces them by their softmax.
   [[nodiscard]] BufferId scores(BufferId qkv, KeptFor kept) {
     const BufferId scores = new_scores(kept);
     for_each_block(qkv, Part::key, [&](int i, const Matrix& keys) {
@@ -58,7 +57,7 @@ class Attention : public OpWriter {
     });
   }
 
-  /// Computes the gradient of QKV from that of the context. Releases all buffers that it reads.
+  /// Computes the gradient of QKV from the gradient of the context. Releases the buffers it reads.
   [[nodiscard]] BufferId backward(BufferId qkv, BufferId scores, BufferId d_context) {
     const Backward of{qkv, scores, d_context, new_scores(std::nullopt),
                       new_buffer(g_.tokens * g_.qkv)};
@@ -202,7 +201,7 @@ class Attention : public OpWriter {
     return arriving;
   }
 
-  /// Calls visit(i, matrix) with each block. While one is used, the next is being received.
+  /// Calls visit(i, matrix) with each block. While one block is used, the next is being received.
   template <class Visit>
   void for_each_block(BufferId qkv, Part part, const Visit& visit) {
     BufferId block = g_.cp > 1 ? pack(qkv, part) : no_buffer;

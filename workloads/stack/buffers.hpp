@@ -18,8 +18,8 @@ namespace isoscale::workloads::stack {
 /// require_tensor() has checked for the largest one, the rows of a softmax.
 inline std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 
-/// The layout of matrices in a slice: the first one begins at `offset`, its rows are `row_stride`
-/// apart, and the `batch` matrices are `batch_stride` apart.
+/// The layout of matrices in a slice, in elements: the first one begins at `offset`, its rows are
+/// `row_stride` apart, and the `batch` matrices are `batch_stride` apart.
 struct Layout {
   std::uint64_t rows = 0, columns = 0, row_stride = 0;
   std::uint64_t offset = 0, batch = 1, batch_stride = 0;
@@ -60,7 +60,7 @@ struct Layout {
   return {.buffer = buffer, .offset = offset, .count = count};
 }
 
-/// Writes dst = src, over batch x rows x columns.
+/// Writes dst = src for `batch` matrices of `rows` x `columns`.
 inline void copy(Builder& builder, StreamId stream, std::uint64_t rows, std::uint64_t columns,
                  const Matrix& src, const Matrix& dst, std::uint64_t batch = 1) {
   builder.emit(stream, Copy{.rows = extent(rows),
@@ -107,12 +107,12 @@ inline void pass_on(Builder& builder, StreamId stream, mesh::Axis axis, const Sl
                                               program::receive_from(axis, -1, incoming)}});
 }
 
-/// Says for what a buffer is needed. If there is a number, the buffer is an activation that is kept
-/// for the backward pass of this microbatch (Role::activation). Otherwise it is an intermediate
-/// result (Role::workspace).
+/// Says what a buffer is for. A number means: an activation that is kept for the backward pass of
+/// the microbatch with this number (Role::activation). No number means: an intermediate result
+/// (Role::workspace).
 using KeptFor = std::optional<int>;
 
-/// Says whether a buffer that is passed on is released after its last use.
+/// Says whether the receiver of a buffer releases it after its last use.
 enum class Ownership : std::uint8_t { released, kept };
 struct Passed {
   BufferId buffer = no_buffer;
@@ -162,7 +162,7 @@ class OpWriter {
                          .b = gate_part(up, rows, 1),
                          .dst = dense(inner, rows, g_.ffn)});
   }
-  /// Writes the gradient of add_gate(): both parts of d_up are d_inner.
+  /// Writes the gradient of add_gate(), which copies d_inner to both parts of d_up.
   void copy_to_gate(std::uint64_t rows, BufferId d_inner, BufferId d_up) {
     Matrix parts = gate_part(d_up, rows, 0);
     parts.slice.count = rows * g_.up_parts * g_.ffn;

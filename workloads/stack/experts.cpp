@@ -9,14 +9,14 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// The rows that one GEMM multiplies: those of `batch` experts, `rows` each, from row `first` on.
+/// The rows that one GEMM multiplies: `rows` rows of each of `batch` experts, from row `first` on.
 struct Share {
   std::uint64_t first = 0, rows = 0, batch = 1;
 };
 
-/// Returns for each expert of this rank the share that begins with the expert's rows. With padding,
-/// the share of the first expert covers all experts. Share::rows is 0 for an expert with whose rows
-/// no GEMM begins.
+/// Returns, for each expert of this rank, the share that begins with the expert's rows. With
+/// padding, the share of the first expert covers all experts. Share::rows is 0 for an expert that
+/// has no rows or whose rows are in another expert's share.
 std::vector<Share> shares_of(const Dispatch& way, ExpertBatch batch) {
   std::vector<Share> shares(way.rows_of_expert.size());
   if (batch == ExpertBatch::padded) {
@@ -31,7 +31,7 @@ std::vector<Share> shares_of(const Dispatch& way, ExpertBatch batch) {
   return shares;
 }
 
-/// Replaces each row by the one that `table` has for it; dropped tokens and padding stay no_row.
+/// Replaces each row index by its entry in `table`; dropped tokens and padding stay no_row.
 void look_up(std::vector<std::uint32_t>& rows, const std::vector<std::uint32_t>& table) {
   for (std::uint32_t& row : rows) {
     if (row != program::Rows::no_row) row = table[row];
@@ -144,7 +144,7 @@ void ExpertWriter::add_residual(BufferId dst, BufferId residual) {
 
 BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale, KeptFor kept) {
   const bool is_alone = g_.ep == 1, is_arranged = !way.arranged_from.empty();
-  if (is_alone && is_arranged) {  // one move does both permutations
+  if (is_alone && is_arranged) {  // one op does both permutations
     std::vector<std::uint32_t> from = way.arranged_from;
     look_up(from, way.sent_from);
     return moved(from, 1, scale, tokens, kept);

@@ -69,7 +69,7 @@ struct Dispatch {
   std::vector<std::uint64_t> sent, received;
   /// For each row of the experts' input, its index among the rows received; no_row for padding.
   /// Rows are sorted by expert. Empty if expert_batch=exact and there is one rank along ep, or one
-  /// expert on each rank: the rows received are then in this order.
+  /// expert on each rank: the rows received are then already in this order.
   std::vector<std::uint32_t> arranged_from;
   /// For each row received, its index in the experts' output; the inverse of arranged_from. Empty
   /// if arranged_from is.
@@ -103,11 +103,11 @@ class ExpertWriter : public OpWriter {
                const Parameters& parameters, const Request& request, GradientDone gradient_done);
 
   [[nodiscard]] bool has_experts() const { return routing_.has_experts(); }
-  /// Computes Z from Y [tokens, h], in a new buffer. Y may be released afterwards. `output_for` is
-  /// the microbatch whose backward pass reads the output.
+  /// Computes the output Z from the input Y [tokens, h], in a new buffer. Y may be released
+  /// afterwards. `output_for` is the microbatch whose backward pass reads the output.
   [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, KeptFor output_for);
-  /// Computes dY from dZ [tokens, h], in a new buffer. dZ may be released afterwards: the weight
-  /// gradients that `later` defers do not read it.
+  /// Computes dY, the gradient of the input, from dZ [tokens, h], in a new buffer. dZ may be
+  /// released afterwards: the weight gradients that `later` defers do not read it.
   [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient, const Later& later);
 
  private:
@@ -120,7 +120,7 @@ class ExpertWriter : public OpWriter {
   };
   /// A matrix of `rows` x `columns` for each expert of this rank: its weights or their gradients.
   struct Weights {
-    std::vector<Slice> of_expert;  ///< one after another in memory
+    std::vector<Slice> of_expert;  ///< one slice for each expert, one after another in memory
     std::uint64_t rows = 0, columns = 0;
 
     /// Returns the matrices of `batch` experts, beginning with number `expert`.
@@ -138,7 +138,7 @@ class ExpertWriter : public OpWriter {
   [[nodiscard]] std::uint64_t up_columns() const { return g_.up_parts * g_.ffn; }
 
   /// Multiplies the rows of this rank's tokens by `scale`, and sends each to the ranks of its
-  /// experts. Returns the rows that this rank's experts multiply, which are those received and
+  /// experts. Returns the rows that this rank's experts multiply, which are the received rows and
   /// padding, sorted by expert; no_buffer if there are none. Does not release `tokens`.
   [[nodiscard]] BufferId bring(const Dispatch& way, BufferId tokens, double scale,
                                KeptFor kept = std::nullopt);

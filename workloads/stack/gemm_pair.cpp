@@ -16,7 +16,7 @@ namespace {
 
 /// An activation [tokens, hidden] whose rows have been gathered from all ranks of the tp group.
 struct GatheredRows {
-  std::vector<Operand> blocks;  ///< in the order in which they arrive
+  std::vector<Operand> blocks;  ///< blocks of rows, in the order in which they arrive
   std::vector<Operand> pieces;  ///< the same rows, in as few contiguous pieces as possible
   BufferId received = no_buffer;
 };
@@ -31,8 +31,8 @@ class TensorRows : public OpWriter {
  public:
   using OpWriter::OpWriter;
 
-  /// Gathers all rows from the [shard_tokens, hidden] of each rank; without sequence parallelism
-  /// every rank has them. The result may refer to `shard`, so release the result before `shard`.
+  /// Gathers the rows [shard_tokens, hidden] of all ranks; without sequence parallelism every rank
+  /// already has all rows. The result may refer to `shard`, so release the result before `shard`.
   [[nodiscard]] GatheredRows gather(BufferId shard) {
     if (!g_.sequence_parallel) {
       const Operand whole = block_of(builder_.whole(shard), {.count = g_.tokens});
@@ -59,12 +59,12 @@ class TensorRows : public OpWriter {
   using Product = std::function<void(const RowRange& rows, const Matrix& d, const Addend& addend)>;
   /// Says whether the ops that are written after a sum can hide its communication.
   enum class Hiding : std::uint8_t { impossible, possible };
-  /// Writes the ops that compute, in `out`, the sum of `product` over the tp group, plus `residual`
-  /// once, for the rows that this rank keeps. `out` is a new buffer for these rows; `residual` may
-  /// be no_buffer. Returns the addend that close() must still add, or no_buffer. Ops on the compute
-  /// stream that are written between reduce() and close() hide the communication. An all-reduce in
-  /// one chunk is hidden only if `hiding` is possible; otherwise it is itself on the compute
-  /// stream.
+  /// Writes the ops that store in `out` the sum of `product` over the tp group, for the rows that
+  /// this rank keeps, with `residual` added once. `out` is a new buffer for these rows; `residual`
+  /// may be no_buffer. Returns the addend that close() must still add, or no_buffer. Ops on the
+  /// compute stream that are written between reduce() and close() hide the communication. An
+  /// all-reduce in one chunk is hidden only if `hiding` is possible; otherwise it is on the compute
+  /// stream like the GEMMs.
   [[nodiscard]] BufferId reduce(const Product& product, BufferId out, BufferId residual,
                                 Hiding hiding = Hiding::impossible) {
     if (!g_.sequence_parallel) return all_reduce(product, out, residual, hiding);
@@ -159,7 +159,7 @@ class TensorRows : public OpWriter {
                          .dst = matrix_of(into)});
   }
 
-  /// Returns the rows `rows` of an activation, which are all elements of `in`, as GEMMs read them.
+  /// Returns `in`, which has the rows `rows` of an activation, as an operand of GEMMs.
   [[nodiscard]] Operand block_of(const Slice& in, const RowRange& rows) const {
     return {.plain = dense(in, rows.count, g_.hidden), .rows = rows};
   }

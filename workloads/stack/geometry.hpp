@@ -57,7 +57,7 @@ struct Geometry {
   TrainingOptions options;
   mesh::Coordinates at;  ///< 0 along axes in which programs do not differ (program_axes)
   int tp, cp, ep, stage, stages;
-  int replicas;                  ///< cp x ep x dp: ranks that sum gradients (but those of experts)
+  int replicas;                  ///< cp x ep x dp: ranks over which non-expert gradients are summed
   std::uint64_t whole_sequence;  ///< positions of a sample
   std::uint64_t sequence;        ///< s: positions on this rank and its tp group, 1/cp of the whole
   std::uint64_t microbatch;      ///< b, samples of a microbatch
@@ -67,8 +67,8 @@ struct Geometry {
   int microbatch_base, microbatch_step;
   std::uint64_t tokens;        ///< s * b: rows that a layer's GEMMs read and write
   bool sequence_parallel;      ///< between the pairs of GEMMs, a rank has 1/tp of the rows
-  bool async_reduce;           ///< weight gradients hide the sums of input gradients over tp
-  bool ring;                   ///< rows are sent around the tp group, one rank's at a time
+  bool async_reduce;           ///< GEMMs of weight gradients hide sums of input gradients over tp
+  bool ring;                   ///< rows go around the ring of tp ranks, one rank's rows at a time
   std::uint64_t chunks;        ///< parts in which the rows of a pair of GEMMs are sent over tp
   std::uint64_t shard_tokens;  ///< rows between the pairs of GEMMs: tokens, or 1/tp of them
   std::uint64_t hidden;        ///< h in formulas
@@ -83,7 +83,7 @@ struct Geometry {
   Pipeline pipeline;         ///< the stages, their layers and their schedule
   int layers;                ///< layers of this stage, in all its chunks
   int local_experts;         ///< experts of a layer on this rank; 0 = a dense MLP
-  Trainer trainer;           ///< software whose memory is predicted, if any
+  Trainer trainer;           ///< training software whose memory is predicted, if any
   /// Elements of the embedding on this rank, which only real training software has. The number is
   /// 0 for programs that are run, without the option `vocabulary`, and on all stages but the first.
   /// It is also 0 on a single stage whose output projection shares the embedding's weights.
@@ -118,9 +118,9 @@ struct Geometry {
 };
 
 /// The element types of a program. `compute` is the type of weights and activations, `accumulate`
-/// that of gradients, master weights and moments. The GEMMs of linear layers read weights and
-/// activations as `operand`, and gradients as `gradient_operand`. `forward` and `backward` say how
-/// these GEMMs add up products.
+/// is the type of gradients, master weights and moments. The GEMMs of linear layers read weights
+/// and activations as `operand`, and gradients as `gradient_operand`. `forward` and `backward` say
+/// how these GEMMs add up products.
 struct Types {
   DType compute, accumulate;
   program::ComputeMode mode;

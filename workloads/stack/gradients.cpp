@@ -86,7 +86,7 @@ void Gradients::widen(const Slice& narrow, const Slice& wide) {
 
 void Gradients::exchange_largest(const Slice& bucket, mesh::AxisSet axes) {
   const auto parts = static_cast<std::uint32_t>(mesh::group_size(mesh_, axes));
-  // The last block counts in full, even if it is shorter.
+  // The last block has `keep` elements here, too, even if it is shorter.
   const std::uint64_t kept = (bucket.count + top_k_.block - 1) / top_k_.block * top_k_.keep;
   const Slice unsent{.buffer = unsent_, .offset = bucket.offset, .count = bucket.count};
   const BufferId values = builder_.allocate(workspace(type_, kept));

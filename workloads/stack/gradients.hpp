@@ -25,20 +25,19 @@ struct TopK {
   std::uint32_t block = 0, keep = 0;
 };
 
-/// The slice to which the weight gradient of a microbatch is written: slice = product + beta *
-/// slice.
+/// The slice to which a microbatch's weight gradient is written: slice = product + beta * slice.
 struct GradientTarget {
   Slice slice{};
   double beta = 0;
 };
 
-/// Sums the gradients of a stage over its replicas, bucket by bucket, while the rest of backward
-/// runs or after it. They are summed in the type in which gradients are accumulated, or in a narrow
-/// type. With compression, only the largest elements are sent, and the others are added to the
-/// gradients of the next step (error feedback). With zero=1 each rank gets only its part of the
-/// sum. With zero=2|3 the buckets of each microbatch are summed as soon as backward has filled
-/// them, and each rank adds its part of the result to that of earlier microbatches. With
-/// strategy=funnel this class sums nothing.
+/// Sums the gradients of a stage over its replicas, bucket by bucket, while backward still runs or
+/// after it. The sum is in the type in which gradients are accumulated, or in a narrow type. With
+/// compression, only the largest elements are sent, and the others are added to the gradients of
+/// the next step (error feedback). With zero=1 each rank gets only its part of the sum. With
+/// zero=2|3 the buckets of each microbatch are summed as soon as backward has filled them, and each
+/// rank adds its part of the result to its sum over earlier microbatches. With strategy=funnel this
+/// class sums nothing.
 class Gradients {
  public:
   /// With compression and several replicas, allocates a buffer for gradients that have not been
@@ -64,8 +63,8 @@ class Gradients {
   void exchange_largest(const Slice& bucket, mesh::AxisSet axes);
   void cast(StreamId on, const Slice& from, const Slice& to, double scale);
   /// narrowed() returns a copy of gradients in the type in which they are sent (grad_dtype).
-  /// widen() casts such a copy, or the part of it that a reduce-scatter left, back to the type of
-  /// sums, and releases it.
+  /// widen() casts such a copy, or the part of it that a reduce-scatter left, back to the type in
+  /// which gradients accumulate, and releases it.
   [[nodiscard]] Slice narrowed(const Slice& wide);
   void widen(const Slice& narrow, const Slice& wide);
   void reduce_scatter(const Slice& whole, const Slice& part);
@@ -97,12 +96,12 @@ class Gradients {
 struct WeightUse {
   int layer = 0;  ///< within the stage; Parameters::vocabulary = output projection
   Place place{};
-  std::size_t action = 0;  ///< index of its action among those that read weights
+  std::size_t action = 0;  ///< index of its action among the stage's actions that read weights
 };
 
 /// Makes the whole weights of a layer available on the device before each pass that reads them, and
-/// releases them afterwards. Weights that stay on the device are always available. Sharded ones
-/// (zero=3) are gathered from the ranks that share them, bucket by bucket. Those in host memory
+/// releases them afterwards. Weights that stay on the device are always available. Sharded weights
+/// (zero=3) are gathered from the ranks that share them, bucket by bucket. Weights in host memory
 /// (offload=weights) are copied to the device, layer by layer, or advised to move there if the
 /// memory is managed. This is done `prefetch` buckets or layers ahead and, if the option `overlap`
 /// is on, on another stream than the GEMMs.
@@ -116,7 +115,7 @@ class Weights {
   void before(int layer);
   /// Must be called after the ops of each use have been written.
   void after();
-  /// Must be called after all uses.
+  /// Must be called after the last use of any weights.
   void finish() { slots_.release(); }
   /// Returns the slice of a tensor's weights; `layer` must be in use. For the output projection,
   /// which is a single tensor, `tensor` does not matter.
@@ -145,7 +144,7 @@ class Weights {
   Slots slots_;
   StreamId stream_ = 0;
   std::size_t use_ = 0;                   ///< index of the current use, or of the next one
-  std::size_t needed_ = 0, fetched_ = 0;  ///< stays that must have begun; stays that have begun
+  std::size_t needed_ = 0, fetched_ = 0;  ///< number of stays that must have begun; that have begun
 };
 
 /// Updates the weights, bucket by bucket. With zero=1|2 each rank updates its part of a bucket, and
@@ -160,7 +159,7 @@ class Updates {
   /// the previous step has updated, in the order in which forward reads them. The first op that
   /// reads a bucket waits until it has been gathered. Without gather=next_step, nothing is written.
   void begin();
-  /// Writes all updates.
+  /// Writes the updates of all buckets.
   void write();
 
  private:

@@ -21,15 +21,15 @@ namespace isoscale::workloads::stack {
 /// larger than `columns`.
 [[nodiscard]] Shard sample_shard(const Geometry& geometry, int microbatch, std::uint64_t columns,
                                  std::uint64_t whole);
-/// Returns the same as sample_shard(), but for some positions of this rank's part of the sequence,
-/// which all ranks of tp have.
+/// Returns the same as sample_shard(), but for `positions` of this rank's part of the sequence. All
+/// ranks of tp have these positions.
 [[nodiscard]] Shard position_shard(const Geometry& geometry, int microbatch, std::uint64_t columns,
                                    std::uint64_t whole, const Positions& positions);
 
 /// Provides the inputs of the first stage. They are on the device for the whole run, or each
 /// microbatch is copied to the device from host memory, one microbatch ahead of its use, on another
 /// stream than the GEMMs. With strategy=funnel the first replica has the inputs of all replicas,
-/// and scatters those of each microbatch just before its use.
+/// and scatters the inputs of each microbatch just before they are used.
 class Inputs : public OpWriter {
  public:
   /// Allocates the inputs. The setup section, which is run once before the first step, fills them.
@@ -53,7 +53,7 @@ class Inputs : public OpWriter {
   void copy(int microbatch);
   [[nodiscard]] BufferId source_of(int microbatch);
   [[nodiscard]] BufferId scatter(int microbatch);
-  /// Returns the number of elements of one microbatch.
+  /// Returns the number of elements of a microbatch, for all replicas whose inputs are here.
   [[nodiscard]] std::uint64_t source_count() const {
     return static_cast<std::uint64_t>(parts_) * g_.activation();
   }

@@ -212,8 +212,8 @@ BufferId LayerWriter::vocabulary_forward(int microbatch, BufferId input) {
   builder_.at({.phase = Phase::forward, .layer = -1, .microbatch = microbatch});
   program::Buffer buffer = buffer_of(g_.tokens * g_.vocabulary, microbatch);
   if (g_.trainer != Trainer::none) {
-    // Training software computes the loss in f32, and keeps f32 logits beside those of the compute
-    // type.
+    // Training software computes the loss in f32, and keeps the logits both in f32 and in the
+    // compute type.
     buffer.modelled_bytes = buffer.count * (program::element_size(buffer.dtype) +
                                             program::element_size(types_.accumulate));
   }
@@ -241,8 +241,8 @@ Linear LayerWriter::with_gradient(const Linear& linear, int microbatch) {
   return result;
 }
 
-// The functions below recompute in backward the activations that forward does not keep (Korthikanti
-// et al., arXiv 2205.05198).
+// The functions below decide which activations forward keeps and which ones backward recomputes
+// (Korthikanti et al., arXiv 2205.05198).
 
 bool LayerWriter::recomputes_inner() const {
   // With recompute=selective, an activation's output that was gathered over tp is kept, since

@@ -35,11 +35,11 @@ struct Saved {
   bool inner_copy;  ///< the cast copy of `inner`
 };
 
-/// Says whether the input gradient of the first GEMM of a pair is computed before or after its
-/// weight gradient. first: the weight gradient can hide an all-reduce of the input gradient. last:
-/// the input gradient is the last result of the backward pass. The QKV GEMM of the first layer of a
-/// virtual stage uses `last` unless async_reduce is on, since its input gradient is the result of
-/// the pass and is used only when the pass ends. The first GEMMs of all other pairs use `first`.
+/// Says whether the input gradient of the first GEMM of a pair is computed before the weight
+/// gradient of this GEMM (first) or after it (last). With `first`, the weight gradient can hide an
+/// all-reduce of the input gradient. The QKV GEMM of the first layer of a virtual stage uses `last`
+/// unless async_reduce is on: its input gradient is the result of the backward pass and is used
+/// only when the pass ends. The first GEMMs of all other pairs use `first`.
 enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:
@@ -58,8 +58,8 @@ class LayerWriter : public OpWriter {
               const Parameters& parameters, const Weights& weights, Gradients& gradients,
               const Request& request);
 
-  /// Computes Z from X [shard_tokens, h], in a new buffer. `output_for` is the microbatch whose
-  /// backward pass reads the output.
+  /// Computes the layer's output Z from its input X [shard_tokens, h], in a new buffer.
+  /// `output_for` is the microbatch whose backward pass reads the output.
   [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, KeptFor output_for);
   /// If `later` is true, backward() computes no weight gradients, and keeps the data from which
   /// weight_gradients() computes them.
@@ -73,8 +73,9 @@ class LayerWriter : public OpWriter {
     put_off_[{layer, microbatch}].push_back(std::move(write));
   }
 
-  /// Computes dX from dZ [shard_tokens, h], in a new buffer, and the weight gradients unless they
-  /// are put off. The buffers that forward kept are released after their last use, except X.
+  /// Computes dX, the gradient of the input, from dZ [shard_tokens, h], in a new buffer, and the
+  /// weight gradients unless they are put off. The buffers that forward kept, except X, are
+  /// released after their last use.
   [[nodiscard]] BufferId backward(int layer, int microbatch, const Passed& gradient,
                                   InputGradient order);
   [[nodiscard]] BufferId input_of(int layer, int microbatch) const {
@@ -82,9 +83,10 @@ class LayerWriter : public OpWriter {
   }
   void forget(int layer, int microbatch) { kept_.erase({layer, microbatch}); }
 
-  /// Computes logits = X * Wv. The logits are also their own gradient, since loss = 1/2 |logits|^2.
+  /// Computes logits = X * Wv, the output projection. The logits are also their own gradient, since
+  /// loss = 1/2 |logits|^2.
   [[nodiscard]] BufferId vocabulary_forward(int microbatch, BufferId input);
-  /// Computes dX = dlogits * Wv^T, summed over tp, and the gradient of Wv.
+  /// Computes dX = dlogits * Wv^T, summed over tp, and the gradient of Wv, the projection's weight.
   [[nodiscard]] BufferId vocabulary_backward(int microbatch, BufferId input, BufferId logits);
 
   /// True if backward() reads the inputs of forward(), so that they must be kept.
@@ -97,7 +99,8 @@ class LayerWriter : public OpWriter {
   [[nodiscard]] Linear linear(int layer, Tensor tensor) const;
   [[nodiscard]] Linear vocabulary() const;
 
-  /// Computes Z, and the rest of `state`, from X. Releases all buffers that `saved` does not name.
+  /// Computes the output from the input, and fills `state`. Releases all buffers that `saved` does
+  /// not name.
   [[nodiscard]] BufferId layer_forward(LayerState& state, int layer, int microbatch,
                                        KeptFor output_for, const Saved& saved);
   void attention_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
@@ -113,13 +116,13 @@ class LayerWriter : public OpWriter {
   /// Turns the gradient of a norm's result into the gradient of x, in place, and adds `bypass`, the
   /// gradient that did not pass the norm.
   void norm_gradient(BufferId gradient, BufferId x, BufferId inverse, BufferId bypass);
-  /// Computes the activation from [tokens, parts * ffn], in a new buffer [tokens, ffn].
+  /// Computes the activation of a matrix [tokens, parts * ffn] in a new buffer [tokens, ffn].
   [[nodiscard]] BufferId activation(BufferId up, KeptFor kept);
-  /// Computes the gradient of the activation's input from that of its output. The result overwrites
-  /// one of the two arguments; the other is released.
+  /// Computes the gradient of the activation's input from the gradient of its output. The result
+  /// overwrites one of the two arguments; the other is released.
   [[nodiscard]] BufferId activation_gradient(BufferId up, BufferId gradient);
 
-  // The functions below handle recomputation in backward.
+  // The functions below decide which activations forward keeps and which ones backward recomputes.
   [[nodiscard]] Saved saved_by_forward() const;
   /// Returns the data that backward can read after recomputation.
   [[nodiscard]] Saved saved_for_backward() const;
@@ -129,16 +132,16 @@ class LayerWriter : public OpWriter {
   [[nodiscard]] bool recomputes_inner() const;
 
   /// Computes out = in * W for the first GEMM of a pair. `out` has all rows of the tp group. With
-  /// sequence parallelism `in` has only this rank's rows, and the others are gathered: each block
-  /// of rows is multiplied when it has arrived.
+  /// sequence parallelism `in` has only this rank's rows, and the rows of other ranks are gathered:
+  /// each block of rows is multiplied when it has arrived.
   void first_forward(const Linear& linear, BufferId in, BufferId out, int microbatch,
                      InputCopy input_copy = InputCopy::kept);
   /// Computes out = gain * in * W + residual for the second GEMM of a pair; returns out.
   /// `output_for` is the microbatch whose backward pass reads the output.
   [[nodiscard]] BufferId second_forward(const Linear& linear, BufferId in, BufferId residual,
                                         int microbatch, KeptFor output_for, InputCopy input_copy);
-  /// Computes the gradient of the input (this rank's columns), and the weight gradient, of the
-  /// second GEMM of a pair.
+  /// Computes, for the second GEMM of a pair, the weight gradient and the gradient of this rank's
+  /// columns of the input, which it returns.
   [[nodiscard]] BufferId second_backward(int layer, const Linear& linear, BufferId in,
                                          BufferId d_out, int microbatch);
   /// The first GEMM of a pair and its input.
@@ -183,15 +186,15 @@ class LayerWriter : public OpWriter {
   /// The order of the columns of all ranks of tp in a buffer. by_rank: the matrices of the ranks
   /// follow one another. side_by_side: each row has the columns of all ranks.
   enum class Order : std::uint8_t { by_rank, side_by_side };
-  /// Returns a batch of views, one for each rank of tp: its [tokens, columns] in a buffer that has
-  /// the columns of all ranks.
+  /// Returns a batch of matrices [tokens, columns], one for the columns of each rank of tp, in a
+  /// buffer that has the columns of all ranks.
   [[nodiscard]] Matrix columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const;
-  /// Returns this rank's [tokens, columns] of an activation with the columns of all ranks of tp.
+  /// Returns this rank's columns of an activation that has the columns of all ranks of tp.
   [[nodiscard]] Matrix own_columns(BufferId buffer, std::uint64_t columns) const;
-  /// Gathers the [tokens, columns] of each rank of tp into [tokens, tp * columns] on all of them.
+  /// Gathers the matrices [tokens, columns] of all ranks of tp into [tokens, tp * columns] on each.
   /// Releases `part`.
   [[nodiscard]] BufferId gather_columns(BufferId part, std::uint64_t columns, KeptFor kept);
-  /// Sums [tokens, tp * columns] over tp, and gives each rank its [tokens, columns] of the sum.
+  /// Sums matrices [tokens, tp * columns] over tp, and gives each rank its columns of the sum.
   /// Releases `partial`.
   [[nodiscard]] BufferId scatter_columns(BufferId partial, std::uint64_t columns);
 

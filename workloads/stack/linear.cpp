@@ -10,7 +10,7 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// Returns the rows `rows` of an activation that has all of them and `columns` columns.
+/// Returns the rows `rows` of `whole`, an activation with `columns` columns that has these rows.
 Operand part_of(const Operand& whole, const RowRange& rows, std::uint64_t columns) {
   Operand part = whole;
   part.rows = rows;

@@ -21,8 +21,8 @@ enum class Operands : std::uint8_t { stored, cast };
 struct Linear {
   Slice weight{}, gradient{};  ///< inputs x outputs
   std::uint64_t place = 0;     ///< offset among the stage's parameters; tells layers apart
-  bool weight_stays = true;    ///< weight and fp8 copies are on the device in the whole step
-  double gradient_beta = 0;    ///< 1 if the new gradient is added to the present one
+  bool weight_stays = true;    ///< weight and fp8 copies stay on the device for the whole step
+  double gradient_beta = 0;    ///< 1 adds the new gradient to the present one, 0 replaces it
   std::uint64_t inputs = 0, outputs = 0;
   double gain = 1;
   Operands operands = Operands::stored;
@@ -69,18 +69,18 @@ class LinearWriter : public OpWriter {
  public:
   using OpWriter::OpWriter;
 
-  /// Computes the rows `rows` of Y. `y` and the addend have only these rows; `x` may have others
-  /// too. If operands are cast, the first call for an `x` casts all its rows together, so the calls
-  /// for the rows of one `x` must follow one another. The calls for all rows of a pass must follow
-  /// one another, too, since they may share a cast weight.
+  /// Computes the rows `rows` of the layer's output Y. `y` and the addend have only these rows; `x`
+  /// may have others too. If operands are cast, the first call for an `x` casts all its rows
+  /// together, so the calls for the rows of one `x` must follow one another. The calls for all rows
+  /// of a pass must follow one another, too, since they may share a cast weight.
   void forward(const Linear& linear, int microbatch, const Operand& x, const RowRange& rows,
                const Matrix& y, const Addend& addend, InputCopy input_copy = InputCopy::kept);
   /// Makes the copy of the input that backward reads, by casting `x` again. It is for inputs whose
   /// copy forward() did not keep (InputCopy::dropped). Does nothing if operands are not cast, since
   /// backward then reads x itself.
   void keep_input(const Linear& linear, int microbatch, const Operand& x);
-  /// Returns rows of dY in the form in which input_gradient() and weight_gradient() read them. When
-  /// both have been called, the caller must release() the result.
+  /// Returns rows of the output gradient dY in the form in which input_gradient() and
+  /// weight_gradient() read them. When both have been called, the caller must release() the result.
   [[nodiscard]] Operand gradient(const Linear& linear, const Operand& dy);
   void release(const Operand& gradient);
   /// Writes the rows `rows` of dX = gain * dY * W^T + addend, which are the matrix `dx`. The calls
@@ -88,12 +88,12 @@ class LinearWriter : public OpWriter {
   void input_gradient(const Linear& linear, const Operand& dy, const RowRange& rows,
                       const Matrix& dx, const Addend& addend);
   /// Writes dW = gain * X^T * dY + gradient_beta * dW. If X or dY is given in several blocks of
-  /// rows, dW is a sum over these blocks; the other one must be a single block. If forward has cast
-  /// X, `x` is not read and may have been released.
+  /// rows, dW is a sum over these blocks; the other operand must be a single block. If forward has
+  /// cast X, `x` is not read and may have been released.
   void weight_gradient(const Linear& linear, int microbatch, const std::vector<Operand>& x,
                        const std::vector<Operand>& dy);
 
-  /// Returns the product Y = gain * X * W + addend for any number of rows and for operands that are
+  /// Returns the GEMM Y = gain * X * W + addend for any number of rows and for operands that are
   /// not cast.
   [[nodiscard]] Gemm forward_product(const Linear& linear, std::uint64_t rows, const Matrix& x,
                                      const Matrix& y, const Addend& addend) const;
@@ -111,8 +111,8 @@ class LinearWriter : public OpWriter {
   };
   [[nodiscard]] Operand cast(const Operand& src, std::uint64_t columns, const Destination& to);
   enum class Copy : std::uint8_t { plain, transposed };
-  /// Returns the cast weight with at least the copy that a GEMM reads. used_weight() must follow
-  /// it.
+  /// Returns the cast weight with at least the copy that a GEMM reads. The caller must call
+  /// used_weight() after the GEMM.
   [[nodiscard]] Operand weight(const Linear& linear, Copy copy);
   /// Notes that a GEMM has multiplied `rows` rows by the weight. After all rows of a pass, releases
   /// the copy of a weight that does not stay on the device.
@@ -121,7 +121,7 @@ class LinearWriter : public OpWriter {
     if (copy.slice.buffer != no_buffer) builder_.release(copy.slice.buffer);
   }
 
-  std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by Linear::place
+  std::map<std::uint64_t, Operand> weights_;  ///< cast weights of this step, by Linear::place
   Shared moving_weight_;                      ///< fetched weight of the pass that is being written
   Shared input_;                              ///< rows of X for which forward() is being called
   /// Cast blocks of rows of X that weight_gradient() will read, by Linear::place and microbatch.

@@ -54,8 +54,8 @@ units::Bytes whole_states(const Request& request, int stage) {
 }
 
 Update verified_update(program::Optimizer optimizer, int layers) {
-  // With these values Adam's step, rate * m / (sqrt(v) + epsilon), differs from that of SGD by a
-  // few percent.
+  // epsilon is far above sqrt(v). So Adam's step, rate * m / (sqrt(v) + epsilon), differs only by a
+  // few percent from a step of SGD with `rate` / epsilon as its rate.
   constexpr double epsilon = 100;
   const bool adam = optimizer == program::Optimizer::adam;
   return {.optimizer = optimizer,
@@ -222,7 +222,7 @@ std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) con
   const auto place = static_cast<std::size_t>(tensor);
   if (g_.local_experts == 0) return head + from_last * layer_tensors.size() + place;
   // With experts, the two attention tensors of each layer come first, and the tensors of all
-  // experts follow after those of all layers.
+  // experts follow after the attention tensors of all layers.
   constexpr std::size_t mlp = 2, attention = layer_tensors.size() - mlp;
   const auto experts = static_cast<std::size_t>(g_.local_experts);
   if (place >= mlp) return head + from_last * attention + place - mlp;

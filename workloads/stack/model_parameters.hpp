@@ -20,7 +20,7 @@
 namespace isoscale::workloads::stack {
 
 /// Says how a rank keeps its weights, gradients and optimizer states, and when it gathers weights.
-/// It follows from the mesh, the element types and the options zero, bucket, reduce_bucket,
+/// The plan follows from the mesh, the element types and the options zero, bucket, reduce_bucket,
 /// gather_bucket, gather, offload, offload_memory and experts.
 ///
 /// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5): 1 shards masters
@@ -37,7 +37,7 @@ struct StatePlan {
   std::uint64_t element = 0;
   Offload offload = Offload::none;
   Space host = Space::pinned;      ///< memory in which offloaded states are kept
-  bool gathers_next_step = false;  ///< a step first gathers weights that the last one updated
+  bool gathers_next_step = false;  ///< a step first gathers weights that the previous one updated
 
   [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
   [[nodiscard]] bool shards_weights() const { return zero == 3; }
@@ -174,10 +174,10 @@ class Parameters {
     return flat(buffer, bucket.offset / plan_.shards, bucket.count / plan_.shards);
   }
   /// Returns the update op of bucket number `bucket`. Only its slice `powers` is set; the caller
-  /// adds those of weights, gradients, masters and moments. The op divides gradients, which are
-  /// sums over all tokens of the batch, by the number of tokens.
+  /// adds the slices of weights, gradients, masters and moments. The op divides gradients, which
+  /// are sums over all tokens of the batch, by the number of tokens.
   [[nodiscard]] Update update(std::size_t bucket) const;
-  /// Marks gradients and weights as data that verification compares (observables). Sharded ones are
+  /// Marks gradients and weights as data that verification compares (observables). Sharded data is
   /// gathered first. If there are master weights, they are marked instead of the weights. A rank
   /// for which follows() is true marks no gradients, and its weights only if their type needs no
   /// masters.
@@ -209,9 +209,9 @@ class Parameters {
   std::vector<Bucket> buckets_;
   StatePlan plan_;
   States states_;
-  /// The whole gradients and weights on each rank. They are allocated only if states are sharded
-  /// and the program is verified. The weights are left out if States::weights has them whole, there
-  /// are no masters, and each step gathers them at its end.
+  /// The whole gradients and weights, gathered for verification. They are allocated only if states
+  /// are sharded and the program is verified. The weights are left out if there are no masters and
+  /// States::weights has the whole weights, gathered at the end of each step.
   BufferId observed_gradients_ = no_buffer;
   BufferId observed_weights_ = no_buffer;
 };

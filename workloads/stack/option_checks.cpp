@@ -204,7 +204,7 @@ void require_size(const Request& scaled, const TrainingOptions& options, const R
   const double indices =
       moves * samples * static_cast<double>(routing.sequence) * routing.topk * scaled.model.layers;
   if (indices <= most_indices) return;
-  // The suggested batch has whole microbatches, and a whole round of them for each stage.
+  // The suggested batch has whole microbatches (with schedule=interleaved: a multiple of pp).
   const int round = options.schedule == Schedule::interleaved ? scaled.mesh.pp : 1;
   const double unit = samples / static_cast<double>(options.microbatches) * round;
   const double fits = std::floor(samples * most_indices / indices / unit) * unit;
@@ -228,8 +228,8 @@ void require_countable_rows(long long samples, long long positions, long long he
                : "use a larger cp or tp, or a shorter sequence");
 }
 
-/// An option that has an effect only with another one: its key, a function that says if it has one,
-/// and what it needs, as text.
+/// An option that has an effect only with another one: its key, a function that returns true if it
+/// has an effect, and a text that says what it needs.
 struct Dependence {
   std::string_view key;
   bool (*has_effect)(const TrainingOptions& options);
@@ -344,8 +344,8 @@ void require_fp8_extents(const Geometry& g) {
   require(g.context, "heads x head_size on a rank", smaller_tp);
   require(g.qkv, "(heads + 2 x kv_heads) x head_size on a rank", smaller_tp);
   if (g.gathers()) require(g.hidden / tp, "hidden on a rank", "a smaller tp, or tp_output=reduce");
-  // Rows that are sent in parts are multiplied part by part, so each part must have a multiple too.
-  // If the parts would differ in size, require_tensor() throws an error.
+  // Rows that are sent in parts are multiplied part by part, so the rows of each part must be a
+  // multiple of 16, too. If the parts would differ in size, require_tensor() throws an error.
   if (g.ring && g.tokens % tp == 0) {
     require(g.shard_tokens,
             fmt::format("sequence x microbatch / tp = {} x {} / {}", g.sequence, g.microbatch, tp),

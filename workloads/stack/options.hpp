@@ -48,16 +48,16 @@ enum class HandOverForm : std::uint8_t { whole, scattered };
 /// 2205.05198).
 enum class Recompute : std::uint8_t {
   none,
-  selective,  ///< large ones that are cheap to recompute: scores, softmax, activation's output
+  selective,  ///< large, cheap to recompute: scores, softmax, activation function's output
   full,       ///< all but the inputs of layers
 };
 
-/// Says how GPUs add fp8 products. fast: within tensor cores, which keep about 14 bits. split: with
-/// partial sums in f32. by_pass: fast in forward, split in gradients.
+/// Says how GPUs add up the products in an fp8 GEMM. fast: within tensor cores, which keep about 14
+/// bits. split: with partial sums in f32. by_pass: fast in forward, split in gradients.
 enum class Fp8Accumulate : std::uint8_t { by_pass, fast, split };
 
-/// The way in which the experts of a rank multiply. exact: one GEMM for each expert, with the rows
-/// that it has. padded: one batched GEMM, with as many rows for each expert as the capacity allows.
+/// Says how the experts of a rank multiply. exact: one GEMM for each expert, with its own rows.
+/// padded: one batched GEMM, with as many rows for each expert as the capacity allows.
 enum class ExpertBatch : std::uint8_t { exact, padded };
 
 enum class ExpertPlacement : std::uint8_t { packed, spread };
@@ -66,13 +66,13 @@ enum class ExpertPlacement : std::uint8_t { packed, spread };
 /// speeds of replicas, or with another share for the first replica.
 struct Partition {
   enum class Kind : std::uint8_t { equal, proportional, skewed } kind = Kind::equal;
-  double skew = 1;  ///< skewed: share of the first replica, divided by that of any other
+  double skew = 1;  ///< skewed: share of the first replica, divided by the share of any other
 };
 
 /// Says how many layers each virtual stage has. equal: all have the same number. nearest: as equal
-/// as possible; the first ones may have one more. lighter_ends: by the same rule, but the input
-/// counts as a layer of the first stage, and the vocabulary as a layer of the last one. named: the
-/// numbers in `named`.
+/// as possible; the first ones may have one more. lighter_ends: as `nearest`, but the input counts
+/// as a layer of the first stage, and the vocabulary as a layer of the last one. named: the numbers
+/// in `named`.
 struct StageLayers {
   enum class Kind : std::uint8_t { equal, nearest, lighter_ends, named } kind = Kind::equal;
   std::vector<int> named{};  ///< named: the layers of each virtual stage; a stage may have none
@@ -119,11 +119,11 @@ struct TrainingOptions {
   ExpertPlacement expert_placement{};
 };
 
-/// Returns the options of the training workloads (dp, tp, pp, cp, ep, hybrid), which all have
-/// the same ones; ep only has another default for `experts`.
+/// Returns the options of the training workloads (dp, tp, pp, cp, ep, hybrid), which all have the
+/// same options, except that ep has another default for `experts`.
 [[nodiscard]] std::span<const OptionSpec> option_table();
 [[nodiscard]] TrainingOptions options_of(const Request& request);
-/// Returns one option of a request, whose workload may be of any kind.
+/// Returns one option of a request, which may be for any workload.
 template <class Value>
 [[nodiscard]] Value option_of(const Request& request, std::string_view key,
                               Value TrainingOptions::*member) {
@@ -165,9 +165,9 @@ struct Geometry;  // workloads/stack/geometry.hpp
 /// Refuses extents of the linear layers that fp8 GEMMs cannot have.
 void require_fp8_extents(const Geometry& geometry);
 
-/// Returns the options that were given and have no effect in any of these requests (whose workloads
-/// have the options of option_table()), because they need another option: the key, and a sentence
-/// such as "v=3 has no effect without schedule=interleaved". It ignores options with their default.
+/// Returns the options that were given, differ from their default, and have no effect in any of
+/// these requests (whose workloads have the options of option_table()), because they need another
+/// option: the key, and a sentence such as "v=3 has no effect without schedule=interleaved".
 [[nodiscard]] std::map<std::string, std::string> idle_options(
     const std::vector<const Request*>& requests);
 

@@ -9,7 +9,7 @@ namespace isoscale::workloads::stack {
 namespace {
 
 /// Returns this rank's rows x columns of a global matrix whose rows are `global_columns` elements
-/// apart. Along tp, each rank's part begins `step` global elements after that of the rank before.
+/// apart. Along tp, each rank's part begins `step` global elements after the previous rank's part.
 Parameter matrix(std::string name, std::uint64_t rows, std::uint64_t columns,
                  std::uint64_t global_columns, std::uint64_t step, std::uint64_t fan_in) {
   const Shard shard{.extents = {1, rows, columns},

@@ -77,8 +77,8 @@ void require_layers(const Request& request, const Pipeline& pipeline,
         text_of(request, "stage_layers"), pipeline.layers.size(), sum, what, stages, layers,
         fmt::join(nearest_layers(layers, stages), ","));
   }
-  // With `equal` each virtual stage has at least one layer, with `nearest` each rank, and with
-  // `lighter-ends` each stage but the first and the last.
+  // With `equal` each virtual stage needs a layer, with `nearest` each rank needs one, and with
+  // `lighter-ends` each virtual stage but the first and the last.
   const int least = rule == Rule::equal          ? stages
                     : rule == Rule::lighter_ends ? stages - 2
                                                  : pipeline.stages;
@@ -114,7 +114,7 @@ std::vector<int> small_stages(const Request& request) {
   return stages;
 }
 
-/// Returns the number of forward passes with which a stage starts. Then forward and backward passes
+/// Returns the number of forward passes that a stage runs first. Then forward and backward passes
 /// alternate, beginning with a forward pass, until no forward pass is left.
 int ahead_of(const Pipeline& pipeline, int stage) {
   const int m = pipeline.microbatches, later = pipeline.stages - 1 - stage;
@@ -130,7 +130,7 @@ using Time = std::int64_t;
 struct Timed {
   Action action;
   Time start = 0;
-  std::optional<Action> source{};  ///< on the previous stage; in backward on the next stage
+  std::optional<Action> source{};  ///< forward: on the previous stage; backward: on the next one
 };
 
 /// Simulates the actions of all stages on one clock, and keeps those of one stage and its
@@ -201,7 +201,7 @@ class Clock {
   }
 
   const Pipeline& pipeline_;
-  std::vector<Time> ends_;  ///< ends of all forward passes, then of all backward passes
+  std::vector<Time> ends_;  ///< end times of all forward passes, then of all backward passes
   std::vector<std::vector<Timed>> stages_;
   std::vector<bool> is_kept_;
 };

@@ -48,7 +48,7 @@ struct PassTimes {
 /// text below, p is the number of stages, s the index of a stage, m the number of microbatches,
 /// and v the number of chunks.
 /// gpipe: all forward, then all backward (Huang et al., arXiv 1811.06965).
-/// 1f1b: min(p - 1 - s, m) forward, then forward and backward in turn, then the rest backward
+/// 1f1b: min(p - 1 - s, m) forward, then forward and backward alternately, then only backward
 /// (Narayanan et al., arXiv 2104.04473, section 2.2.1).
 /// interleaved: 1f1b over v chunks, with microbatches in groups of p (section 2.2.2 there).
 /// zb-h1: 1f1b whose weight gradients come s microbatches late on stage s, so that input
@@ -64,8 +64,8 @@ inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b",
 /// first start to the last end of any stage. The result assumes that stages have equal work, that
 /// messages take no time, and that there are at least as many microbatches as stages.
 [[nodiscard]] double idle_time(const Pipeline& pipeline, const PassTimes& times);
-/// Returns the largest number of microbatches in flight on a stage, which have begun forward there
-/// and not ended backward. A microbatch counts once for each chunk in which it is in flight.
+/// Returns the largest number of microbatches in flight on a stage: forward has begun there, and
+/// backward has not ended. A microbatch counts once for each chunk in which it is in flight.
 [[nodiscard]] int most_in_flight(const Pipeline& pipeline, int stage);
 
 /// Returns the ratio of the stages' idle time to their working time. The ratio assumes that each
@@ -94,8 +94,7 @@ using StageStep = std::variant<Action, HandOver>;
 /// Returns the pipeline of a request. With a single stage it has one chunk and no messages.
 [[nodiscard]] Pipeline pipeline_of(const Request& request);
 
-/// Returns the number of layers, which pp must divide, if stages must be equal; otherwise an empty
-/// list.
+/// Returns the limit "pp divides the layers" if stages must be equal, else an empty list.
 [[nodiscard]] std::vector<mesh::Constraint> pipeline_limits(const Request& base);
 /// Throws base::UsageError, which has the numbers and says what to use instead, if the schedule
 /// does not fit the number of microbatches, if the number of stages does not fit the number of

@@ -18,10 +18,10 @@ class Draws {
   explicit Draws(std::uint64_t key) : word_(program::fill_origin(key)) {}
 
   std::uint64_t word() { return program::scatter_bits(word_ += 0x9e3779b97f4a7c15ULL); }
-  /// Returns a uniform number of at least 0 and below 1.
+  /// Returns a random number, uniform in [0, 1).
   double fraction() { return static_cast<double>(word() >> 11U) * 0x1p-53; }
-  /// Returns a uniform number in 0 ... count - 1. The relative error of each probability is at most
-  /// count / 2^32.
+  /// Returns a random number, uniform in 0 ... count - 1. The relative error of each probability is
+  /// at most count / 2^32.
   std::uint64_t below(std::uint64_t count) { return ((word() >> 32U) * count) >> 32U; }
 
  private:
@@ -41,8 +41,7 @@ std::vector<std::uint32_t> shuffled(std::uint64_t count, Draws& draws) {
   return order;
 }
 
-/// Distributes experts evenly: the positions of a sample, in random order, take the experts in
-/// turn.
+/// Distributes tokens evenly: the positions of a sample, in random order, get experts round-robin.
 std::vector<std::uint32_t> distribute_evenly(const Routing& routing, Draws draws) {
   std::vector<std::uint32_t> experts(routing.sequence * routing.topk);
   const std::vector<std::uint32_t> order = shuffled(routing.sequence, draws);

@@ -35,8 +35,8 @@ bool travels(const Exchange& exchange) {
   });
 }
 
-/// Makes all communication that can use symmetric memory use it. Returns the buffers that this
-/// communication reads and writes, sorted.
+/// Sets Transport::symmetric for all communication that can use symmetric memory. Returns the
+/// buffers that this communication reads and writes, sorted.
 std::vector<BufferId> set_symmetric(program::RankProgram& program) {
   std::vector<BufferId> touched;
   const auto set = [&](program::Program& section) {
@@ -67,9 +67,9 @@ class HandOvers : public OpWriter {
  public:
   using OpWriter::OpWriter;
 
-  /// Stores the result of an action until the message that sends it is written. The message then
-  /// releases it, unless it is kept: a stage without layers may send an input of the run, or an
-  /// output that verification reads.
+  /// Stores the result of an action until the message that sends it is written. It is released
+  /// after the message, unless its ownership is `kept`: a stage without layers may send an input
+  /// that stays on the device, or an output that verification reads.
   void leave(const Action& made, const Passed& result) { made_[made] = result; }
   /// Appends the exchange of messages with a neighbouring stage to the program.
   void write(const HandOver& message) {
@@ -147,7 +147,7 @@ class Funnel : public OpWriter {
                 is_root() ? builder_.whole(of_all_[microbatch]) : Slice{});
   }
   /// Returns a new buffer with this replica's part of the gradient of the outputs, which the first
-  /// replica scatters. It equals the outputs, since loss = 1/2 |Y|^2.
+  /// replica scatters. The gradient equals the outputs, since loss = 1/2 |Y|^2.
   [[nodiscard]] BufferId loss_gradient(int microbatch) {
     builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
     const BufferId mine = new_buffer(count_, microbatch);
@@ -180,7 +180,7 @@ class Funnel : public OpWriter {
   [[nodiscard]] bool is_root() const { return g_.at.dp == 0; }
 
   std::uint64_t count_ = 0;           ///< elements of the output of one replica
-  std::map<int, BufferId> of_all_{};  ///< on the first replica: outputs of all, by microbatch
+  std::map<int, BufferId> of_all_{};  ///< first replica: outputs of all replicas, by microbatch
 };
 
 /// Writes the program of one stage: its actions in the order of the schedule, the messages between
@@ -374,7 +374,7 @@ class StageWriter {
   LayerWriter layers_;
   HandOvers hand_overs_;
   /// The output of the last layer, or the logits, by microbatch. With strategy=funnel, backward
-  /// replaces it by its gradient, which equals it.
+  /// replaces it by the output's gradient, which has the same values.
   std::map<int, BufferId> outputs_;
   std::map<int, BufferId> head_inputs_;  ///< input of the output projection, by microbatch
 };

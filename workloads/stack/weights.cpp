@@ -10,9 +10,9 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// Returns the uses of a stage's weights in a step, in the order of its schedule. Each pass but
-/// those for weight gradients uses the weights of each of its layers and, in the last virtual
-/// stage, those of the vocabulary, if the stage has it.
+/// Returns the uses of a stage's weights in a step, in the order of its schedule. Each pass, except
+/// for weight gradients, uses the weights of each of its layers and, in the last virtual stage, of
+/// the output projection, if the stage has it.
 std::vector<WeightUse> weight_uses(const Geometry& g) {
   std::vector<WeightUse> uses;
   std::size_t number = 0;
@@ -45,8 +45,8 @@ std::vector<WeightUse> weight_uses(const Geometry& g) {
 }
 
 /// The number of buckets whose offloaded data is on the device at a time: one is updated while the
-/// next one is fetched. It sizes the slots of weights and those of the optimizer states (masters
-/// and moments).
+/// next one is fetched. So many slots (device buffers) are needed for weights and for each
+/// optimizer state (masters and moments).
 constexpr std::size_t buckets_at_once = 2;
 
 struct State {
@@ -112,7 +112,7 @@ std::vector<std::size_t> Weights::units_of(int layer) const {
 }
 
 void Weights::plan_stays() {
-  std::map<int, std::vector<std::size_t>> units;   // units of each layer
+  std::map<int, std::vector<std::size_t>> units;   // indices in units_, by layer
   std::map<std::size_t, std::size_t> before, now;  // stays of the previous and of this use, by unit
   for (std::size_t use = 0; use < uses_.size(); ++use) {
     const int layer = uses_[use].layer;

@@ -146,7 +146,7 @@ std::vector<Region> Convolution::around(const Region& inside) const {
 
 void Convolution::clear_columns(BufferId tile) const {
   if (!g_.has_columns() || g_.tile.rows < 2) return;
-  const std::uint64_t gap = 2 * g_.halo * g_.pixel();  // halo between two rows of pixels
+  const std::uint64_t gap = 2 * g_.halo * g_.pixel();  // halo elements between two rows of pixels
   const std::uint64_t gaps = g_.tile.rows - 1;
   builder_.emit(compute,
                 program::Fill{.dst = {.buffer = tile,

@@ -75,7 +75,7 @@ void require_tiles(const Request& scaled) {
   require_countable(g);
 }
 
-constexpr std::uint64_t most_pixels = 1'000'000;  // of one side of the image
+constexpr std::uint64_t most_pixels = 1'000'000;  // the most pixels on one side of the image
 
 std::optional<std::uint64_t> side(std::string_view text) {
   const auto number = base::number_in<std::uint64_t>(text);
@@ -155,8 +155,8 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   return result;
 }
 
-/// The twin has the same grid, boundary, kernel and optimizer, but small tiles and few channels,
-/// layers and samples.
+/// Returns the twin, a small request for verification: the same grid, boundary, kernel and
+/// optimizer, but small tiles and few channels, layers and samples.
 Request twin(const Request& request) {
   const Geometry real{request, {}};
   Request small = request;

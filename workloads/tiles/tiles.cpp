@@ -29,7 +29,7 @@ enum class Columns : std::uint8_t { early, late };
 /// so they are packed and unpacked. If a tile is its own neighbour, its pixels are copied instead.
 class Halo {
  public:
-  /// Messages are on stream `stream`.
+  /// The messages that fill the halo are sent on `stream`.
   Halo(program::Builder& builder, const Geometry& geometry, program::DType type,
        program::StreamId stream)
       : builder_(builder), g_(geometry), type_(type), stream_(stream) {
@@ -104,7 +104,7 @@ class Halo {
       exchange.transfers.push_back(
           program::send_to(mesh::Axis::tp, side.offset, builder_.whole(sent.back())));
     }
-    for (const Side& side : sides_ | std::views::reverse) {  // see exchange_rows()
+    for (const Side& side : sides_ | std::views::reverse) {  // for the order see exchange_rows()
       exchange.transfers.push_back(
           program::receive_from(mesh::Axis::tp, side.offset, builder_.whole(side.received)));
     }
@@ -135,8 +135,8 @@ class Halo {
   struct Place {
     std::uint64_t row = 0, column = 0;
   };
-  /// Copies a rectangle of pixels from one place to another. The same is done `times` times, each
-  /// time `apart` rows further down.
+  /// Copies a rectangle of pixels from one place to another, and does so `times` times, each time
+  /// `apart` rows further down.
   void copy_pixels(program::BufferId tile, program::StreamId stream, const Extent& size,
                    const Place& from, const Place& to, std::uint64_t times = 1,
                    std::uint64_t apart = 0) {
@@ -300,7 +300,7 @@ class Writer {
 
 /// Returns the coordinates of the first rank with the same program as the rank at `at`: 0 along
 /// axes where programs do not differ. With a fixed boundary, the coordinate along cp or tp is 0 for
-/// the first tile, 1 for all tiles in the middle, and its own coordinate for the last tile.
+/// the first tile, 1 for all tiles in the middle, and the tile's own coordinate for the last tile.
 mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at) {
   if (values_of(request).boundary == Boundary::periodic) return {};
   const auto kind = [](int coordinate, int extent) {

@@ -100,10 +100,10 @@ class Convolution {
   Convolution(program::Builder& builder, const Geometry& geometry, const stack::Types& types)
       : builder_(builder), g_(geometry), types_(types) {}
 
-  /// The kernel that is applied, or its adjoint, which computes gradients.
+  /// Says whether the kernel is applied or its adjoint, which computes gradients.
   enum class Adjoint : std::uint8_t { no, yes };
   /// Writes out = in + g * (in convolved with the kernel), for the pixels of `region`. With
-  /// Adjoint::yes, `in` is the gradient of a layer's output, and `out` that of its input.
+  /// Adjoint::yes, `in` is the gradient of a layer's output, and `out` the gradient of its input.
   void convolve(const Region& region, program::BufferId in, const program::Slice& kernel,
                 program::BufferId out, Adjoint adjoint = Adjoint::no) const;
   /// Writes d_kernel = g * sum over the tile's pixels of (in, shifted by the tap) x d_out. It also
@@ -155,8 +155,7 @@ class Kernels {
   /// Notes that the gradient of a layer has been written. If that completes a bucket and the option
   /// `overlap` is on, the bucket is summed over all ranks while later ops run.
   void done(int layer);
-  /// Sums the remaining buckets, and updates the weights. Called when all gradients have been
-  /// written.
+  /// Sums the remaining buckets, and updates the weights. Called after all gradients are written.
   void finish();
   void observe() const;
 

@@ -78,7 +78,7 @@ std::map<mesh::Axis, AxisExchanges> exchanges_of(const program::RankProgram& pro
 }
 
 /// True if each op that sends a message by some offset along the axis also receives a message from
-/// the rank at the opposite offset, and the reverse, as in shifts and halo exchanges.
+/// the rank at the opposite offset, and vice versa, as in shifts and halo exchanges.
 bool is_shift(const AxisExchanges& exchanges) {
   using enum program::Direction;
   return std::ranges::all_of(exchanges.ops, [](const std::set<MessageKind>& op) {

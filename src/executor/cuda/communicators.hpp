@@ -22,8 +22,8 @@
 #include "program/op.hpp"
 #include "units/quantity.hpp"
 
-/// The NCCL communicators of one rank: determines which ones a point needs, makes and keeps them,
-/// and starts calls on them.
+/// The NCCL communicators of one rank: determines which ones a set of programs needs, makes and
+/// keeps them, and starts calls on them.
 namespace isoscale::executor::cuda {
 
 /// Owns one NCCL communicator; move-only. The calls that make it return at once and are polled
@@ -53,7 +53,7 @@ class NcclCommunicator {
   /// Waits until the call that returned `result`, which NCCL may still continue in the background,
   /// has finished. Throws NcclError, or NeverReady if this takes longer than `limit`.
   void settle(ncclResult_t result, units::Seconds limit) const;
-  /// Closes the communicator; its streams must have drained.
+  /// Closes the communicator; all calls on it must have ended.
   void close();
   /// Aborts the calls in progress; for a session that has failed.
   void abort() noexcept;
@@ -68,7 +68,7 @@ class NcclCommunicator {
   int size_ = 0;
 };
 
-/// A group call: the calls made between its constructor and end() start together.
+/// An NCCL group call: the calls made between its constructor and end() start together.
 class NcclGroup {
  public:
   NcclGroup();
@@ -95,7 +95,7 @@ struct CollectiveCall {
 };
 /// Starts the collective on `stream`. Throws NcclError.
 void launch(const CollectiveCall& call, cudaStream_t stream);
-/// True if NCCL has no call for the collective, which is then played as an ExchangeCall.
+/// True if NCCL has no call for the collective, which is then carried out as an ExchangeCall.
 [[nodiscard]] bool is_made_of_messages(program::CollectiveKind kind);
 /// Throws base::Error if the collective is in place in a way that MPI allows and NCCL does not.
 void require_possible(const CollectiveCall& call);
@@ -148,8 +148,8 @@ struct CommunicatorPlan {
   /// The axes for which one communicator carries all messages. NCCL then starts one kernel for all
   /// messages of an op; kernels of several communicators on one stream would run one after the
   /// other. An axis is joined only if all its messages are on one stream. If two of its links join
-  /// the same two ranks, the ops of all ranks must also correspond, so that messages of different
-  /// links match by their order.
+  /// the same two ranks, all ranks must also have the same exchanges in the same order, so that
+  /// messages of different links match by their order.
   mesh::AxisSet joined{};
 
   /// Returns the kind of the communicator that carries the messages of a link. Distance 0 stands
@@ -173,9 +173,9 @@ struct FirstCalls {
 /// The NCCL communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`: makes the communicators that `set` needs, if any. The making of each
-  /// is added to the collective calls of other libraries that `point` counts. Throws NeverReady if
-  /// making one takes longer than `limit` (0: no limit).
+  /// Collective over `point`: makes the communicators that `set` needs, if any, and counts each in
+  /// `point` as a collective of another library (count_other()). Throws NeverReady if making one
+  /// takes longer than `limit` (0: no limit).
   Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                 units::Seconds limit);
 
@@ -194,12 +194,12 @@ class Communicators {
   [[nodiscard]] std::size_t link_count() const { return plan_.links.size(); }
   /// Collective over `point`: makes the first calls, one communicator after another. Throws
   /// NeverReady if the calls on a communicator take longer than the `limit` of the constructor;
-  /// waits inside NCCL while it connects are not limited.
+  /// the time that NCCL itself waits while it connects ranks is not limited.
   void connect(const comm::Communicator& point, const std::map<ncclComm_t, FirstCalls>& calls);
   /// Returns the communicators that carry the programs' communication, in the order in which all
   /// ranks made them.
   [[nodiscard]] std::vector<ncclComm_t> all() const;
-  /// Returns the communicators whose ops touch buffers of `space` on some rank.
+  /// Returns the communicators over which some rank sends or receives data in buffers of `space`.
   [[nodiscard]] std::vector<ncclComm_t> touching(const program::ProgramSet& set,
                                                  program::Space space) const;
   [[nodiscard]] const std::vector<CommunicatorTime>& facts() const { return facts_; }
@@ -212,12 +212,12 @@ class Communicators {
 
  private:
   void wait_for(const NcclCommunicator& communicator, cudaStream_t stream) const;
-  /// Returns the place in all_ of the communicator for collectives along `axes` on a stream.
+  /// Returns the index in all_ of the communicator for collectives along `axes` on a stream.
   [[nodiscard]] std::size_t number_of(mesh::AxisSet axes, program::StreamId stream) const;
 
   mesh::Shape mesh_;
   int rank_;
-  std::vector<int> ranks_;  ///< ranks in MPI_COMM_WORLD, by rank of the point
+  std::vector<int> ranks_;  ///< indexed by rank in `point`: rank in MPI_COMM_WORLD
   units::Seconds limit_;
   CommunicatorPlan plan_;
   std::vector<NcclCommunicator> all_;  ///< for plan_.collectives, then for plan_.links
@@ -253,7 +253,7 @@ class DeviceBarrier {
  private:
   DeviceMemory word_;
   std::vector<std::vector<ncclComm_t>> of_section_;  ///< for each section, the communicators of its
-                                                     ///< collectives, in one order on all ranks
+                                                     ///< collectives; same order on all ranks
 };
 
 }  // namespace isoscale::executor::cuda

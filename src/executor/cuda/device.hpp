@@ -13,7 +13,7 @@
 #include "machine/gpu_choice.hpp"
 #include "settings/run_config.hpp"
 
-/// The GPU of a rank, and the executor that plays on it.
+/// Chooses and describes the GPU of a rank, and makes the executor that runs programs on it.
 namespace isoscale::executor::cuda {
 
 /// Collective over `point`: runs `work`. If `work` throws on any rank, all ranks throw: Unsupported
@@ -42,8 +42,8 @@ void agreed(const comm::Communicator& point, const Work& work) {
   }
 }
 
-/// Returns the reason why this machine cannot play on a GPU: no driver, an old driver, a driver
-/// that does not answer, an old NCCL, or no GPU. Returns "" if it can.
+/// Returns the reason why this machine cannot run programs on a GPU: no driver, an old driver, a
+/// driver that does not answer, an old NCCL, or no GPU. Returns "" if it can.
 [[nodiscard]] std::string device_problem();
 
 /// The GPU of this rank, made current for the calling thread.

@@ -15,7 +15,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Returns NCCL's name of the protocol that the options name.
+/// Returns NCCL's own name for the protocol that the user's options name.
 std::string_view protocol_of(const SessionOptions& options,
                              const workloads::CollectiveAlgorithm* algorithm) {
   const std::string& name = options.collective_protocol;
@@ -92,7 +92,7 @@ class CollectiveChoice {
 };
 
 /// Runs `work`. If NCCL rejects it and the options chose an algorithm or protocol, throws
-/// Unsupported in place of NcclRefusal, so that the point is skipped and does not count as failed.
+/// Unsupported in place of NcclRefusal, so that the measurement counts as skipped, not as failed.
 template <class Work>
 void as_chosen(const SessionOptions& options, const Work& work) {
   try {
@@ -107,7 +107,7 @@ void as_chosen(const SessionOptions& options, const Work& work) {
   }
 }
 
-/// True if a program gives advice about managed memory, for which moves_pages() must be true.
+/// True if a program gives advice about managed memory, which is possible only if moves_pages().
 bool gives_advice(const program::RankProgram& program) {
   bool found = false;
   for_each_op<program::Advise>(program, [&](const auto&, const auto&) { found = true; });
@@ -121,9 +121,9 @@ bool moves_pages() {
   return value != 0;
 }
 
-/// Collective: leaves only those sections to graphs that all ranks can capture. NCCL demands that
-/// all ranks that take part in a call capture it, or none (NCCL user guide, "Using NCCL with CUDA
-/// Graphs").
+/// Collective: allows the capture of a section in a CUDA graph only if all ranks can capture it.
+/// NCCL demands that either all or none of the ranks that take part in a call capture it (NCCL user
+/// guide, "Using NCCL with CUDA Graphs").
 void agree_on_captures(const comm::Communicator& point, PreparedProgram& prepared) {
   std::vector<double> refused;
   for (const PreparedSection& section : prepared.sections) {
@@ -173,8 +173,8 @@ class CudaExecutor final : public Executor {
     std::unique_ptr<Memory> memory;
     std::unique_ptr<Communicators> communicators;
     Registrations registrations;
-    std::optional<CollectiveChoice> choice;  // NCCL reads the variables until the first calls are
-                                             // done
+    std::optional<CollectiveChoice> choice;  // sets variables that NCCL reads until the first calls
+                                             // are done
     agreed(point, [&] { choice.emplace(options, set); });
     // Communicators are not kept for the next session in two cases: if the options chose an
     // algorithm or protocol, since the communicators would continue to use it; and if ranks share

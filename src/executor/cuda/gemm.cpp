@@ -113,7 +113,7 @@ MatmulDescription operation_of(const GemmProblem& problem) {
   if (problem.is_fp8()) {
     const bool is_fast = problem.accumulation == program::Accumulation::fast;
     set(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(is_fast ? 1 : 0));
-    // An algorithm that is offered for a product without scales may refuse one with scales.
+    // Scales are set here, since an algorithm offered for a GEMM without scales may not allow them.
     set_scales(operation, problem);
   }
   return result;

@@ -65,8 +65,8 @@ struct GemmProblem {
 /// Returns the type in which cuBLASLt takes alpha and beta.
 [[nodiscard]] cudaDataType_t scale_type(const GemmProblem& problem);
 
-/// cuBLASLt's descriptions of one problem, without the addresses of the operands and of their
-/// scales.
+/// cuBLASLt's descriptions of one problem. They do not hold the addresses of the operands; launch()
+/// sets the addresses of fp8 scales anew for each call.
 struct GemmPlan {
   explicit GemmPlan(const GemmProblem& problem);
 

@@ -28,8 +28,8 @@ constexpr int most_candidates = 16;
 // needs a while to raise it, and a busy GPU lowers it again when it reaches its power limit.
 constexpr double warm_up_seconds = 100e-3;
 constexpr double batch_seconds = 1e-3;   // a batch: the calls between two timing events
-constexpr double turn_seconds = 7e-3;    // one algorithm's turn in a round
-constexpr double final_seconds = 50e-3;  // total for each finalist, after the rounds
+constexpr double turn_seconds = 7e-3;    // time for each algorithm in one round
+constexpr double final_seconds = 50e-3;  // time for each of the fastest, after the rounds
 constexpr double least_batch = 1e-5;  // lower bound for a batch's measured time, so that loops end
 constexpr int rounds = 3;
 constexpr std::size_t finalists = 3;
@@ -195,7 +195,7 @@ GemmChoice fastest_algorithm(cublasLtHandle_t library, const GemmProblem& proble
   if (field.empty()) {
     throw base::Error(fmt::format("cuBLASLt has no algorithm for the GEMM {}", shape));
   }
-  static_cast<void>(play(field.front(), warm_up_seconds, stopwatch));  // the heuristic's best
+  static_cast<void>(play(field.front(), warm_up_seconds, stopwatch));  // the heuristic's first
   race(field, rounds, 0, stopwatch);
   race(std::span{field}.first(std::min(finalists, field.size())), 1, final_seconds, stopwatch);
   const Candidate& best = field.front();

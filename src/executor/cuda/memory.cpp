@@ -26,7 +26,7 @@ constexpr std::size_t page = 4096;
             : ""));
 }
 
-/// Allocates memory by calling `function`, which has the signature (void**, bytes) of CUDA's own.
+/// Allocates memory by calling `function`, which has the parameters of cudaMalloc (void**, bytes).
 /// Returns null for 0 bytes. Throws base::Error if there is not enough memory.
 template <class Allocate>
 void* allocate(units::Bytes bytes, const char* kind, const Allocate& function) {

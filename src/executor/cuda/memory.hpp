@@ -116,7 +116,7 @@ class Registrations {
 
  private:
   std::vector<std::pair<ncclComm_t, NcclWindow>> windows_;
-  std::vector<std::pair<ncclComm_t, void*>> buffers_;  ///< second: NCCL's handle
+  std::vector<std::pair<ncclComm_t, void*>> buffers_;  ///< second member: NCCL's handle
 };
 
 }  // namespace isoscale::executor::cuda

@@ -5,7 +5,7 @@
 #include "executor/cuda/device.hpp"
 #include "executor/fingerprint.hpp"
 
-/// The entry point that the core looks for after opening libisoscale_cuda.so.
+/// The entry point that the main program looks for after it has opened libisoscale_cuda.so.
 extern "C" const isoscale::executor::PluginTable* isoscale_plugin() {
   static constexpr isoscale::executor::PluginTable table{
       .fingerprint = isoscale::executor::interface_fingerprint,

@@ -18,7 +18,7 @@
 #include "executor/cuda/memory.hpp"
 #include "executor/cuda/symmetric_transport.hpp"
 
-/// Prepares programs for playing: finds the addresses, communicators and algorithms that ops need.
+/// Prepares programs for execution: finds the addresses, communicators and algorithms of ops.
 namespace isoscale::executor::cuda {
 
 /// Starts kernels or copies on a stream; throws CudaError if it cannot.
@@ -40,7 +40,7 @@ struct PreparedOp {
   std::uint32_t wait_begin = 0;   ///< index in PreparedSection::waits of the first of the
                                   ///< wait_count events for which the op waits
   std::uint8_t wait_count = 0;
-  bool is_marked = false;  ///< the stream writes a mark when the op starts
+  bool is_marked = false;  ///< the stream tells the host when the op starts (see Marks)
 };
 
 /// The NVTX range in which an op is issued.
@@ -49,14 +49,14 @@ struct OpRange {
   std::string name{};  ///< such as "gemm layer 3 mb 0" (mb: microbatch)
 };
 
-/// A section, ready to be issued in program order.
+/// A section (setup or one step) of a program, ready to be issued in program order.
 struct PreparedSection {
   std::vector<PreparedOp> ops;
   std::vector<std::uint32_t> waits;        ///< indices of events that ops wait for
   std::vector<program::StreamId> streams;  ///< used streams, ascending
   std::vector<OpRange> ranges;             ///< NVTX ranges by op; empty: none
-  /// False if an op of any rank gives advice or uses pageable memory: the host takes part in it, so
-  /// that it can neither be in a graph nor wait behind a Gate.
+  /// False if any rank has an Advise op or an op on pageable memory: the host takes part in such an
+  /// op, so it can neither be captured in a CUDA graph nor wait behind a Gate.
   bool can_be_captured = true;
   bool has_marks = false;
 };
@@ -93,7 +93,7 @@ struct Scratch {
 struct PreparedProgram {
   std::vector<PreparedSection> sections;  ///< indexed by program::Section
   Scratch scratch;
-  std::map<std::string, GemmPlan> plans;  ///< by GemmChoice::shape; referenced by the GEMMs
+  std::map<std::string, GemmPlan> plans;  ///< by GemmChoice::shape; GEMM calls point to them
   std::vector<GemmChoice> choices;        ///< the algorithms in use, one for each shape
 
   [[nodiscard]] const PreparedSection& section(program::Section which) const {
@@ -101,7 +101,7 @@ struct PreparedProgram {
   }
 };
 /// Prepares all sections of a program. Throws base::Error, which names the op, if the device cannot
-/// play it. `choices` must have a choice for every GEMM.
+/// run it. `choices` must have a choice for every GEMM.
 [[nodiscard]] PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& program,
                                       const Communicators& communicators, const Puts& puts,
                                       const GemmChoices& choices);

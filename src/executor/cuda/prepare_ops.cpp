@@ -45,7 +45,7 @@ struct AdviseCall {
   int device = 0;
 };
 
-// CUDA 13 names memory places by cudaMemLocation; earlier versions name them by device numbers.
+// CUDA 13 names a memory's location by cudaMemLocation; earlier versions use a device number.
 #if CUDART_VERSION >= 13000
 using Place = cudaMemLocation;
 Place on_gpu(int device) { return {.type = cudaMemLocationTypeDevice, .id = device}; }
@@ -122,7 +122,7 @@ void require_kernel(const Arguments<Op>& call) {
 }
 
 /// Prepares the ops of a program, section by section. The functions that prepare one op throw
-/// base::Error if the device cannot play it.
+/// base::Error if the device cannot run it.
 class Preparer {
  public:
   Preparer(const Resolver& resolver, const Communicators& communicators, const Puts& puts,

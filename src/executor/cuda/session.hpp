@@ -47,7 +47,7 @@ class Range {
 /// Tells if events are recorded plainly, or as nodes of the graph that is being captured.
 enum class EventMode : std::uint8_t { plain, captured };
 
-/// Events that are made at first use and reused in every play.
+/// Events that are made at first use and reused in every execution of a section.
 class EventPool {
  public:
   explicit EventPool(Timing timing) : timing_(timing) {}
@@ -151,16 +151,16 @@ class CudaSession final : public Session {
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
-  /// The captured graphs of sections. The first play of a section does not use a graph.
+  /// The captured graphs of sections. The first execution of a section does not use a graph.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
-  std::optional<Gate> gate_;  ///< made when a play first needs it
+  std::optional<Gate> gate_;  ///< made when it is first needed
   std::set<program::Section> played_;
-  std::uint32_t steps_ = 0;  ///< number of plays of the step section so far
+  std::uint32_t steps_ = 0;  ///< number of play() calls on the step section so far
   std::vector<timeline::Span> spans_;
   bool failed_ = false;
   // Other threads read these to see the session's progress.
   std::atomic<program::Section> section_{program::Section::step};
-  std::atomic<std::uint64_t> passes_{0};  ///< passes made before the current play
+  std::atomic<std::uint64_t> passes_{0};  ///< passes made before the current play() call
   std::atomic<bool> playing_{false};
 };
 

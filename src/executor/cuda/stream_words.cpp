@@ -63,8 +63,8 @@ double shortest(const program::OutlineOp& op) {
 }
 
 /// Returns words of pinned memory if the driver can do `operation` on them, which is tried on the
-/// idle stream `main`. If it cannot, returns null after the warning, which is given once in the
-/// process.
+/// idle stream `main`. If it cannot, returns null and logs `warning`, unless `said` shows that this
+/// process has logged it before.
 PinnedMemory words_for(int (*operation)(cudaStream_t, const std::uint32_t*, std::uint32_t),
                        std::size_t count, cudaStream_t main, std::atomic_flag& said,
                        const char* warning) {
@@ -87,7 +87,7 @@ std::uint32_t read(std::uint32_t& word) {
 
 int write_in_stream(cudaStream_t stream, const std::uint32_t* to, std::uint32_t value) {
   static const WordCall write = find("cuStreamWriteValue32");
-  // No fence is needed, but the flag that leaves it out is not supported since CUDA 12.
+  // No memory barrier is needed, but CUDA 12 and later do not support the flag that omits it.
   return call(write, stream, to, value, CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
@@ -146,8 +146,8 @@ void Gate::watch(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     is_watched_ = false;
     if (!changed_.wait(lock, stop, [&] { return state_ == State::closed; })) return;
-    // The wait lasts until the deadline even if the gate opens sooner: plays follow each other
-    // immediately, and waking this thread in each play would cost time.
+    // The wait lasts until the deadline even if the gate opens sooner: timed runs follow each other
+    // immediately, and waking this thread in each of them would cost time.
     is_watched_ = true;
     changed_.wait_until(lock, stop, deadline_, [] { return false; });
     if (state_ != State::closed || std::chrono::steady_clock::now() < deadline_) continue;

@@ -21,8 +21,8 @@
 namespace isoscale::executor::cuda {
 
 /// Writes `value` to `to` once all earlier work on the stream is done. Earlier writes to other
-/// memory need not be visible then. Returns the driver's code: 0 for success, 801
-/// (CUDA_ERROR_NOT_SUPPORTED) if this driver does not have the function, which the runtime lacks.
+/// memory need not be visible then. The CUDA runtime has no such function, so the driver's is used.
+/// Returns the driver's code: 0 for success, 801 (CUDA_ERROR_NOT_SUPPORTED) if it has none either.
 [[nodiscard]] int write_in_stream(cudaStream_t stream, const std::uint32_t* to,
                                   std::uint32_t value);
 
@@ -113,7 +113,7 @@ class Marks {
   void write(std::size_t word, std::uint32_t value, cudaStream_t stream) const;
 
   PinnedMemory memory_;
-  std::uint32_t* words_ = nullptr;  ///< the pass; then for each stream 1 + its last op, or 0
+  std::uint32_t* words_ = nullptr;  ///< the pass number; then by stream 1 + last op, 0: none
   std::size_t streams_ = 0;
 };
 

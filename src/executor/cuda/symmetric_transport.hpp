@@ -27,13 +27,13 @@ void require_symmetric(const program::ProgramSet& set, const Communicators& comm
 /// The exchanges of one rank's program that use Transport::symmetric: the arguments of their
 /// kernels, and the flag that makes waiting kernels end. The kernels synchronise with those of
 /// peers through PutChannels (kernels/kernels.hpp), which lie after the programs' buffers in the
-/// symmetric arena. Each communicator that carries links has as many as the longest axis of the
-/// mesh has ranks: one for each rank with which messages may be exchanged.
+/// symmetric arena. For each communicator that carries links there are as many PutChannels as the
+/// longest axis of the mesh has ranks: one for each possible peer.
 class Puts {
  public:
   Puts() = default;
   /// Returns the size of all PutChannels in the symmetric arena. It is the same on all ranks, and 0
-  /// if no rank has such an exchange.
+  /// if no rank has an exchange with Transport::symmetric.
   [[nodiscard]] static units::Bytes room(const program::ProgramSet& set,
                                          const Communicators& communicators);
   /// Throws Unsupported if this GPU does not reach the window of a peer, if an exchange has more

@@ -37,7 +37,7 @@ class Communicators {
   [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const { return exchanges_.at(axis).get(); }
 
   /// Returns the MPI tag of a message. A link carries the messages from a rank to the one that is
-  /// `sender_offset` further along `axis`; `sequence` counts the messages of a link within a play.
+  /// `sender_offset` further along `axis`; `sequence` counts the messages of a link in a section.
   /// In a group of two ranks, the links with offset +1 and -1 join the same two ranks, so they get
   /// different tags. Tags are at most 32767, the largest value that every MPI allows; the links of
   /// an axis share this range equally. The tags of a link repeat when its share is used up, which
@@ -112,9 +112,9 @@ struct MpiCall {
   void* receive = nullptr;     ///< may be MPI_IN_PLACE
 };
 
-/// A collective that is ready to play. The copies `before` and `after` the MPI calls are for data
-/// that the calls cannot take from, or put to, its place in the buffers. Parts that are unequal or
-/// too large for an MPI collective are sent as `messages` instead of `calls`.
+/// A collective that is ready to start. `before` and `after` are copies made before and after the
+/// MPI calls, of data that MPI cannot read or write where it lies in the buffers. Parts of unequal
+/// size, or too large for an MPI collective, are sent as `messages` instead of `calls`.
 struct CollectiveCall {
   std::optional<StridedCopy> before;
   std::vector<MpiCall> calls;
@@ -124,10 +124,10 @@ struct CollectiveCall {
 void run(const CollectiveCall& call, Player& player);
 
 /// Prepares a collective op for this rank. `stream` is the op's stream in the program, which
-/// selects the communicator even if the executor plays all streams on one thread. No MPI call gets
+/// selects the communicator even if the executor runs all streams on one thread. No MPI call gets
 /// more than `elements_per_call` elements. `staging` is that stream's memory for copies, of the
 /// size that staging_bytes() returns. `own` has the reductions that MPI lacks. Throws base::Error
-/// if the host cannot play the op.
+/// if the host cannot execute the op.
 [[nodiscard]] CollectiveCall collective_call(const Resolver& resolver,
                                              const program::Collective& op,
                                              program::StreamId stream,

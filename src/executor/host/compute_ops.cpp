@@ -200,7 +200,7 @@ void sgd(const Arguments<Update>& call, Target<State, Weight> target) {
   }
 }
 
-/// Returns the corrections of Adam's two averages at step t: 1 - beta1^t and 1 - beta2^t.
+/// Returns Adam's bias corrections at step t, 1 - beta1^t and 1 - beta2^t.
 template <class T>
 std::pair<double, double> corrections(const Arguments<Update>& call) {
   auto* powers = as<T>(call[&Update::powers]);

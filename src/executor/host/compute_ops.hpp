@@ -10,7 +10,7 @@
 #include "executor/operand_addresses.hpp"
 #include "program/op.hpp"
 
-/// Plays ops that compute or copy on the host. The addresses of their operands have been looked up.
+/// Executes ops that compute or copy on the host, after the addresses of operands are looked up.
 /// A GemmCall calls BLAS; each run() is a loop over elements. Unless a comment says otherwise, the
 /// elements are f64 or f32.
 namespace isoscale::executor::host {
@@ -23,7 +23,7 @@ void require_computed(program::OpKind kind, const TypedOperand& operand);
 
 struct Player;
 
-/// A matrix multiplication by BLAS, ready to play.
+/// A matrix multiplication by BLAS, ready to start.
 struct GemmCall {
   program::DType type = program::DType::f32;                 ///< f32 or f64
   program::Gemm op{};                                        ///< with extents that BLAS can take

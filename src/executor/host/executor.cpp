@@ -110,10 +110,10 @@ class HostSession final : public Session {
   Resolver resolver_;
   std::vector<PreparedSection> sections_;  ///< indexed by program::Section
   std::vector<timeline::Span> spans_;
-  std::atomic<program::Section> section_{program::Section::step};  ///< the section played last
+  std::atomic<program::Section> section_{program::Section::step};  ///< the current or last section
   std::atomic<std::uint64_t> plays_{0};
   std::atomic<bool> playing_{false};
-  std::optional<StreamThreads> threads_;  ///< for as many lanes as the section with most has
+  std::optional<StreamThreads> threads_;  ///< lanes: the largest number of any section
   bool failed_ = false;
 };
 
@@ -216,7 +216,7 @@ class HostExecutor final : public Executor {
   }
 
  private:
-  /// Returns the reason why one thread plays all streams; "" if each stream has its own thread.
+  /// Returns the reason why one thread runs all streams; "" if each stream has its own thread.
   [[nodiscard]] std::string reason_to_fold(std::size_t streams) const {
     if (streams <= 1) return {};
     if (options_.streams == HostStreams::folded) return "asked for";

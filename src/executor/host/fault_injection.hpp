@@ -31,11 +31,11 @@ struct LeastTime {
   std::uint64_t plays = 0;  ///< number of durations that were compared
 };
 
-/// Determines by how much faults lengthen one op. Only the thread that plays the op uses this
-/// object.
+/// Determines by how much faults lengthen one op. Only the thread that executes the op uses
+/// this object.
 ///
 /// A compute op lasts `factor` times as long, plus a random share of its duration that is drawn in
-/// each play from an exponential distribution with mean `jitter`.
+/// each execution from an exponential distribution with mean `jitter`.
 ///
 /// A communication op is lengthened by (factor - 1) times the shortest duration of similar ops so
 /// far. Time beyond the shortest duration was spent waiting for a partner. A slow link does not
@@ -65,7 +65,7 @@ class OpSlower {
       : faults_(faults), mesh_(mesh), rank_(rank) {}
 
   /// Returns how `op` is slowed; absent if no fault slows it. `index` is its number in the section,
-  /// `lane` the lane (stream) that plays it.
+  /// `lane` the lane (stream) that executes it.
   [[nodiscard]] std::optional<Slowing> slowing_of(const program::Op& op, std::uint32_t index,
                                                   std::size_t lane);
 
@@ -85,7 +85,7 @@ class OpSlower {
 /// core while it waits, and a delay sleeps.
 void pass_time(SlowedKind kind, units::Nanoseconds until);
 
-/// Returns a call that plays the op by `call` and then waits for the extra time of `slowing`.
+/// Returns a call that executes the op by `call` and then waits for the extra time of `slowing`.
 [[nodiscard]] Call slowed(Call call, Slowing slowing);
 
 /// Returns a call that replaces a GEMM but does not multiply. If the GEMM would add its product to

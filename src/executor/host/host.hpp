@@ -26,7 +26,7 @@ struct HostOptions {
   /// The number of ranks on this rank's node. They share the node's CPU quota equally, and also its
   /// cores if they are not bound to cores.
   int ranks_on_node = 1;
-  bool threads_may_talk = true;  ///< see comm::threads_may_talk(); if false, one thread plays all
+  bool threads_may_talk = true;  ///< see comm::threads_may_talk(); if false, one thread runs all
                                  ///< streams
   /// The most elements in one MPI call; tests lower it.
   std::uint64_t elements_per_call = max_elements_per_call;

@@ -18,7 +18,7 @@ namespace {
 using program::ActivationKind;
 using program::DType;
 
-/// Gives access to a matrix operand by row. Rows are numbered through all matrices of the batch. If
+/// Gives access to a matrix operand by row. Rows are numbered across all matrices of the batch. If
 /// the op does not use this operand, every row is a null pointer.
 template <class T>
 class RowsOf {

@@ -21,14 +21,14 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Threads that play a section, one for each lane (stream), and the ways in which they wait for
+/// Threads that execute a section, one for each lane (stream), and the ways in which they wait for
 /// messages.
 namespace isoscale::executor::host {
 
-/// Tells how a thread waits for its messages. blocking: for collectives inside MPI's blocking
-/// calls, which is fastest if the thread has its own core; for other messages by polling.
-/// ladder: by polling, less often the longer the wait lasts, so that other threads can use the
-/// core. asleep: by sleeping between polls, for many ranks on one core.
+/// Tells how a thread waits for its messages. blocking: it waits for collectives inside MPI's
+/// blocking calls, which is fastest if it has its own core, and polls for other messages. ladder:
+/// it polls, less often the longer the wait lasts, so that other threads can use the core. asleep:
+/// it sleeps between polls, so that many ranks can share one core.
 enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 
 /// Waits until done() is true. It first calls done() 32 times without a pause. After that,
@@ -68,7 +68,7 @@ void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) 
   }
 }
 
-/// The state of one thread that plays ops.
+/// The state of one thread that executes ops.
 struct Player {
   Waiting waiting = Waiting::blocking;
   const std::atomic<bool>* stopped = nullptr;  ///< true once a thread of the session has
@@ -84,7 +84,7 @@ struct Player {
 /// play is not traced.
 using Spans = std::span<timeline::Span>;
 
-/// Plays an op. In a traced play, the clock is read both before and after the op. The end of the
+/// Executes an op. In a traced play, the clock is read both before and after the op. The end of the
 /// previous op cannot serve as this op's start, since the span would then include time in which the
 /// thread did something else between the two.
 inline void play_op(const PreparedOp& op, Player& player, Spans spans) {

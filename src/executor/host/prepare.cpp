@@ -14,7 +14,7 @@ namespace isoscale::executor::host {
 namespace {
 
 /// Prepares the ops of one section. The functions that prepare one op throw base::Error if the host
-/// cannot play it.
+/// cannot execute it.
 class SectionPreparer {
  public:
   SectionPreparer(const Resolver& resolver, const Communicators& communicators,

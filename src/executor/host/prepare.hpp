@@ -22,8 +22,8 @@ namespace isoscale::executor::host {
 
 struct Player;
 
-/// An op that is ready to play. A call may change its own state, so only the thread that plays the
-/// op's lane (stream) may make it.
+/// An op that is ready to start. A call may change its own state, so only the thread that executes
+/// the op's lane (stream) may make it.
 using Call = std::function<void(Player&)>;
 
 struct PreparedOp {
@@ -34,9 +34,9 @@ struct PreparedOp {
   std::uint32_t wait_begin = 0;  ///< index of the op's first wait in PreparedSection::waits
 };
 
-/// A section that is ready to play. Its ops are divided into lanes, each in program order. There is
-/// one lane for each stream; if the streams are folded into one, all ops are in lane 0 and need no
-/// waits for other streams.
+/// A section (setup or one step) of a program, ready to run. Its ops are divided into lanes, each
+/// in program order. There is one lane for each stream; if the streams are folded into one, all ops
+/// are in lane 0 and need no waits for other streams.
 struct PreparedSection {
   std::vector<std::vector<PreparedOp>> lanes;
   std::vector<program::Wait> waits;
@@ -56,7 +56,7 @@ struct PrepareOptions {
   std::array<std::span<std::byte>, program::max_streams> staging{};
 };
 
-/// Prepares the ops of a section. Throws base::Error, which names the op, if the host cannot play
+/// Prepares the ops of a section. Throws base::Error, which names the op, if the host cannot run
 /// it or a slice lies outside its buffer.
 [[nodiscard]] PreparedSection prepare(const Resolver& resolver, const program::Program& section,
                                       const Communicators& communicators,

@@ -11,8 +11,8 @@ namespace {
 using program::Collective;
 using program::CollectiveKind;
 
-/// True if MPI crashes when this collective uses MPI_IN_PLACE. MPICH 4.0 does so in MPI_Reduce if
-/// the root is not rank 0: it then uses MPI_IN_PLACE like an ordinary address.
+/// True if MPI crashes when this collective uses MPI_IN_PLACE. MPICH 4.0 crashes in MPI_Reduce if
+/// the root is not rank 0, since it reads memory at the address MPI_IN_PLACE.
 bool crashes_in_place(CollectiveKind kind, std::int32_t root) {
   return kind == CollectiveKind::reduce && root != 0 &&
          comm::Environment::library_version().starts_with("MPICH Version: 4.0");
@@ -24,8 +24,8 @@ bool overlap(const program::Slice& a, const program::Slice& b, const mesh::Shape
   return first.buffer == second.buffer && first.begin < second.end && second.begin < first.end;
 }
 
-/// Returns for how many elements a collective needs staging memory because what it sends and what
-/// it receives lie in the same buffer. `limit` is the most elements in one MPI call.
+/// Returns the number of elements of staging memory that a collective needs, which is 0 if it sends
+/// and receives in different buffers. `limit` is the most elements in one MPI call.
 std::uint64_t staged(const Collective& op, const mesh::Shape& mesh, std::uint64_t limit) {
   if (op.send.buffer != op.receive.buffer) return 0;
   switch (op.kind) {
@@ -98,8 +98,8 @@ class CollectivePreparer {
   }
 
   /// Adds calls that together handle `count` elements, at most `limit_` elements each. If `from` or
-  /// `to` is null, it is null in each of the calls. If both are the same address, the calls work in
-  /// place or, where MPI would crash, with a copy of the data.
+  /// `to` is null, it is null in each of the calls. If both are the same address, the calls use
+  /// MPI_IN_PLACE or, where this would crash MPI, send from a copy of the data.
   void add_calls(MpiCall call, const std::byte* from, std::byte* to, std::uint64_t count) {
     if (from != nullptr && from == to && crashes_in_place(base_.kind, base_.root)) {
       std::byte* const aside = staging(count);
@@ -161,9 +161,9 @@ class CollectivePreparer {
     result_.calls.push_back(base_);
   }
 
-  /// Prepares a gather, an all_gather, a scatter, or an all_to_all with equal parts. It becomes one
-  /// MPI call. If the data is too large for one call, the parts that go to or come from other ranks
-  /// become messages. An all_to_all comes here only if one call is enough.
+  /// Prepares a gather, an all_gather, a scatter, or an all_to_all with equal parts. The result is
+  /// one MPI call or, if the data is too large for one call, a message for each part that goes to
+  /// or comes from another rank. all_to_all() calls this function only if one call is enough.
   void move_parts() {
     const std::uint64_t part = data_.count;
     const bool scatters = op_.kind == CollectiveKind::scatter;
@@ -195,9 +195,9 @@ class CollectivePreparer {
   }
 
   /// Sends the parts of an all_to_all as messages if the parts are unequal or too large for one
-  /// call. MPI_Alltoallv is not used, since it cannot take parts that exceed MPI's counts. If parts
-  /// are unequal, a member does not know the sizes on other members, so the members could not agree
-  /// when to use it. It would gain nothing, since MPI_Alltoallv sends messages, too.
+  /// call. MPI_Alltoallv is not used, since its counts are ints. A member does not know the sizes
+  /// of unequal parts on other members, so the members could not agree when all of them fit into
+  /// ints. MPI_Alltoallv would gain nothing, since it sends messages, too.
   void all_to_all() {
     const bool is_even = op_.send_counts.empty() && op_.receive_counts.empty();
     if (is_even && data_.count * data_.members <= limit_) return move_parts();
@@ -212,8 +212,8 @@ class CollectivePreparer {
     std::byte* to = data_.receive;
     ExchangeCall& messages = result_.messages;
     for (std::uint64_t other = 0; other < data_.members; ++other) {
-      // The part that this rank sends to itself is a message, too, since the data may now be in
-      // staging memory.
+      // The part that this rank sends to itself is a message, too, since `before` holds only one
+      // copy, which may already be in use to fill the staging memory.
       if (send_counts[other] > 0) add(messages.sends, other, from, send_counts[other]);
       if (receive_counts[other] > 0) add(messages.receives, other, to, receive_counts[other]);
       from += send_counts[other] * data_.element;

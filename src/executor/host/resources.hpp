@@ -14,15 +14,15 @@
 /// The resources of a rank on its node: BLAS threads, cores and memory.
 namespace isoscale::executor::host {
 
-// set_blas_threads(), blas_name() and blas_warning() use what a BLAS library offers beyond the BLAS
-// standard. Each supported library has a source file with these functions. blas_other.cpp is for
-// all other libraries; its functions know nothing. CMake selects one of the files.
+// set_blas_threads(), blas_name() and blas_warning() call functions of a BLAS library that are not
+// in the BLAS standard. Each supported library has a source file that defines the three. CMake
+// selects this file or, for other libraries, blas_other.cpp, in which they call no library.
 
 /// Sets the number of threads that a BLAS call of this process uses, and returns the number now in
 /// use. Does nothing and returns 0 if the library is not a supported one.
 int set_blas_threads(int threads);
 
-[[nodiscard]] std::string blas_name();  ///< "OpenBLAS 0.3.21 (SkylakeX)"
+[[nodiscard]] std::string blas_name();  ///< for example "OpenBLAS 0.3.21 (SkylakeX)"
 
 /// The widest vector instructions of a CPU.
 enum class Vectors : std::uint8_t { unknown, avx2, avx512 };
@@ -39,7 +39,7 @@ enum class Vectors : std::uint8_t { unknown, avx2, avx512 };
 /// more than the rank's share `on_node / ranks_on_node`, the rank counts as not bound, and
 /// `allowed` is divided by `ranks_on_node`. `quota` is the number of CPUs whose time a control
 /// group grants to all ranks of the node together; absent: no limit. The result is at most an equal
-/// share of it.
+/// share of the quota.
 [[nodiscard]] int cores_of_rank(int allowed, int on_node, int ranks_on_node,
                                 std::optional<double> quota);
 
@@ -61,9 +61,9 @@ struct MappingTraits {
 /// Page-aligned memory, initially zero, which the handle owns.
 using Storage = base::Handle<MappingTraits>;
 
-/// Allocates `bytes` of memory. The calling thread writes to every page, so that pages lie on its
-/// NUMA node and no play has page faults. Returns empty storage for 0 bytes. Throws base::Error,
-/// which gives the needed and the free amount, if the system refuses the memory.
+/// Allocates `bytes` of memory. The calling thread writes to every page, so that the pages lie on
+/// its NUMA node and no measurement has page faults. Returns empty storage for 0 bytes. Throws
+/// base::Error, which gives the needed and the free amount, if the system refuses the memory.
 [[nodiscard]] Storage allocate(units::Bytes bytes);
 
 }  // namespace isoscale::executor::host

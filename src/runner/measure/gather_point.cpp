@@ -16,9 +16,9 @@ namespace {
 
 using mesh::Axis;
 
-/// Returns the shape of the part of the mesh whose spans are kept: at most `most` ranks, with dp
-/// shortened first, then ep, cp, tp and pp. Along an axis of extent n, the part has the ranks with
-/// the coordinates 0 to n - 1.
+/// Returns the shape of the part of the mesh whose spans (op times) are kept: at most `most` ranks,
+/// with dp shortened first, then ep, cp, tp and pp. Along an axis of extent n, the part has the
+/// ranks with the coordinates 0 to n - 1.
 mesh::Shape kept(mesh::Shape shape, int most) {
   for (const Axis axis : {Axis::dp, Axis::ep, Axis::cp, Axis::tp, Axis::pp}) {
     const int others = shape.size() / shape[axis];
@@ -98,8 +98,7 @@ void collect_communicators(const comm::Communicator& point,
                            results::PointData& data) {
   for (results::CommunicatorTime made : mine) {
     made.creation = point.all_max(made.creation);
-    // A rank may make no call on a communicator that other ranks use. It then
-    // takes part in the maximum with -1.
+    // A rank that makes no call on a communicator that others use contributes -1 to the maximum.
     const double first_call = point.all_max(made.first_call.value_or(-1));
     if (first_call >= 0) made.first_call = first_call;
     data.communicators.push_back(std::move(made));

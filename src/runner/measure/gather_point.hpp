@@ -20,8 +20,8 @@
 #include "results/records/run_data.hpp"
 #include "runner/measure/measure_steps.hpp"
 
-/// Gathers on rank 0 of a point what all its ranks recorded. Decides which ranks' spans are kept,
-/// and which rank samples which devices.
+/// Gathers on rank 0 of a point the records of all its ranks. Decides for which ranks the spans
+/// (start and end times of ops) are kept, and which rank samples which devices.
 namespace isoscale::runner::measure {
 
 /// Returns the ranks of a point whose spans are kept, ascending: all ranks if there are at most
@@ -81,9 +81,9 @@ void collect_solo(const comm::Communicator& point, const std::vector<units::Nano
 void collect_gemm_choices(const comm::Communicator& point,
                           const std::vector<results::GemmChoice>& mine, results::PointData& data);
 
-/// The devices that one rank of a point samples while it is measured.
+/// The devices that one rank samples while a point is measured.
 struct SamplingDuty {
-  bool node = false;  ///< true if it samples CPUs, energy, temperature and network of its node
+  bool node = false;  ///< true if this rank samples CPUs, energy, temperature, network of its node
   /// The logical CPUs to which the ranks of the point on this node are bound; they are sampled if
   /// `node` is true. Empty = all CPUs of the node, since some rank there is not bound.
   std::vector<int> cpus = {};

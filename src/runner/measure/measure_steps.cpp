@@ -17,8 +17,8 @@ units::Nanoseconds& sum_for(program::OpKind kind, StepSums& sums) {
   return program::computes(kind) ? sums.other_compute : sums.copies;
 }
 
-// Each traced block adds the traces of its last steps to the record: at least this many, if the
-// block has as many that count. thin_to() may remove some of them later.
+// The least number of steps of a traced block whose traces are kept, if the block has as many steps
+// that count. thin_to() may remove some of the traces later.
 constexpr std::size_t least_kept = 2;
 
 }  // namespace

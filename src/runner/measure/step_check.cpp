@@ -110,10 +110,10 @@ std::string holders_text(const std::vector<std::uint64_t>& values, std::vector<i
 }
 
 /// Returns the axes along which all ranks should hold the same weights after a step: dp, cp and, if
-/// the step has no experts, ep. Axes along which the step gathers weights are left out, for one of
-/// two reasons: the weights are sharded along these axes, or the step begins by gathering what the
-/// step before updated. In the second case, its own updates are not gathered yet when it ends. If
-/// the step gathers weights in place after the update, they are equal again, and the axes stay.
+/// the step has no experts, ep. Axes along which the step gathers weights are left out: either the
+/// weights are sharded along them, or the step begins by gathering the updates of the previous
+/// step, so that its own updates are not gathered yet when it ends. But axes along which it gathers
+/// weights in place after the update are kept, since the weights are then equal again.
 mesh::AxisSet replica_axes(const program::RankProgram& program) {
   const bool has_experts = std::ranges::any_of(program.step().ops, [](const program::Op& op) {
     const auto* collective = std::get_if<Collective>(&op.payload);
@@ -208,8 +208,8 @@ class UnitTimes {
   std::vector<std::int64_t> ends;
 };
 
-/// Compares the checksums of each replay of a step with a reference. It is the first replay or, if
-/// later ones show that the first was wrong, checksums on which two replays agree.
+/// Compares the checksums of each replay of a step with a reference: the checksums of the first
+/// replay or, if later ones show that the first was wrong, those on which two replays agree.
 class ReplayComparison {
  public:
   ReplayComparison(const program::ProgramSet& set, const program::Sums& places,
@@ -251,8 +251,8 @@ class ReplayComparison {
   }
 
   /// Collective: finds the earliest op, over all ranks, whose result differs, and the ranks on
-  /// which it differs. Differences on other ranks are assumed to follow from that. `first` is the
-  /// index of the first differing op on this rank, or `alike`.
+  /// which it differs. Later differences are assumed to be its consequences. `first` is the index
+  /// of the first differing op on this rank, or `alike`.
   [[nodiscard]] Differing origin(std::int64_t first) {
     if (ends_.empty()) {
       ends_ = UnitTimes{program::outline(set_, program::Section::step), point_.rank()}.ends;
@@ -303,9 +303,9 @@ class ReplayComparison {
   const program::ProgramSet& set_;
   const program::Sums& places_;
   const comm::Communicator& point_;
-  /// `reference_` has the checksums with which replays are compared: those of the first replay or,
-  /// if it was wrong, those on which two later replays agree. As long as no two replays agree,
-  /// either may be the wrong one; `other_` keeps the last that differed.
+  /// `reference_` has the checksums of the first replay or, if it was wrong, those on which two
+  /// later replays agree. Until two replays agree, the reference itself may be wrong; `other_`
+  /// keeps the checksums of the last replay that differed from it.
   std::vector<Sum> reference_, other_;
   bool is_compared_ = false, is_confirmed_ = false;
   std::vector<std::int64_t> ends_;  ///< end of each op of the step, see UnitTimes

@@ -31,16 +31,16 @@ struct Sum {
 /// Checks steps of one point. The first problem that is found becomes the verdict.
 class StepCheck {
  public:
-  /// Adds the sections that the check plays to the programs, which must not be prepared yet and
-  /// must outlive the check. On the ranks `flipping` of the point, play() may flip bits.
+  /// Adds to the programs the sections that the check plays. The programs must not be prepared yet
+  /// and must outlive the check. On the ranks `flipping` of the point, play() may flip bits.
   explicit StepCheck(program::ProgramSet& set, std::span<const int> flipping = {});
 
   /// Collective over the point: plays a step that takes a checksum of each op's result. Checks that
-  /// the ranks of a collective hold the same bits if it gives them the same result. Calls
+  /// the ranks of a collective hold the same bits if it gives them the same result. Then calls
   /// weights().
   void step(executor::Session& session, const comm::Communicator& point);
-  /// Collective over the point: checks that all weights are finite, and bit for bit the same on
-  /// ranks that must hold the same, such as those along dp that do not shard them.
+  /// Collective over the point: checks that all weights are finite, and that ranks which must hold
+  /// the same weights (such as replicas along dp) hold them bit for bit.
   void weights(executor::Session& session, const comm::Communicator& point);
 
   /// The bits to flip in one element of an op's result, just before its checksum is computed: those
@@ -101,8 +101,8 @@ struct SoakEnd {
 /// replays, some of them were computed, stored or sent wrongly.
 class Soak {
  public:
-  /// Adds the sections that the soak plays to the programs, which must not have been prepared yet.
-  /// The programs and `check` must outlive the soak. On each rank that was given to `check`, every
+  /// Adds to the programs the sections that the soak plays. The programs must not be prepared yet,
+  /// and they and `check` must outlive the soak. On each rank that was given to `check`, every
   /// second replay flips a random bit in the result of some op.
   Soak(program::ProgramSet& set, const StepCheck& check, std::uint64_t seed);
 

@@ -85,7 +85,7 @@ void broadcast(Tensors& tensors, const comm::Communicator& point) {
   }
 }
 
-/// Collective: returns the name of a tensor of which no rank holds some element; "" if none.
+/// Collective: returns the name of a tensor that has an element which no rank holds; "" if none.
 std::string missing_tensor(const program::RankProgram& program, const mesh::Coordinates& at,
                            const Tensors& reference, const comm::Communicator& point) {
   std::map<std::string_view, std::size_t> first;  // index in `held` of the tensor's first element

@@ -25,12 +25,12 @@ struct Verdict {
   /// The comparison that was made and its result, or the error and where it occurred.
   std::string detail;
   /// The largest difference that any rank found, relative to the largest magnitude in the tensor;
-  /// absent if no twin was compared, or if a part of it is missing on all ranks.
+  /// absent if no twin was compared, or if some element of a tensor is missing on all ranks.
   std::optional<double> difference{};
   /// "" if the executor can play the programs. If it cannot on some rank, all ranks have a reason:
   /// their own or, if they have none, that of another rank.
   std::string unsupported{};
-  /// The GEMM algorithms that the executor chose for the twin; empty unless the twin is right.
+  /// The GEMM algorithms that the executor chose for the twin; empty unless the twin passed.
   std::vector<results::GemmChoice> gemm_choices{};
 };
 
@@ -67,8 +67,8 @@ struct Difference {
   std::size_t compared = 0;  ///< number of elements that were compared
 };
 /// Compares the tensors that this rank holds after `twin_steps` steps with the reference, and also
-/// their changes since setup: without an update, weights may differ only a little, but their change
-/// differs completely. `at` is this rank's place in the mesh.
+/// their changes since setup: if an update is missing, weights may differ only a little, but their
+/// change differs completely. `at` has this rank's coordinates in the mesh.
 [[nodiscard]] Difference compare(executor::Session& session, const program::RankProgram& program,
                                  const mesh::Coordinates& at, const Initial& initial,
                                  const Tensors& reference);

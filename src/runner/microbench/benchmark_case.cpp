@@ -25,7 +25,7 @@ constexpr std::size_t calls_traced = 256;
 constexpr double most_traced = 0.3;  // share of the budget for traced passes, see trace()
 constexpr double longest_wait = 4;   // the first six plays may take this many times the budget
 constexpr double cheap = 0.1;        // seconds that the first six plays may take with any budget
-constexpr std::uint64_t most_repeats = 20;  // limit on how many late plays of a case are repeated
+constexpr std::uint64_t most_repeats = 20;  // limit on repeats of late plays, see timed_play()
 
 class CasePlayer {
  public:
@@ -47,7 +47,7 @@ class CasePlayer {
       } while (!finished());
       record_.gpu = sampler.stop();
       if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
-      // The results that are compared next must come from a play like the timed ones.
+      // The results that are compared next must come from a play that began with restored memory.
       if (case_.when == workloads::Restore::once) {
         restore();
         play();
@@ -105,8 +105,8 @@ class CasePlayer {
     return values[0];
   }
 
-  /// Makes an untraced play. One that was late on some rank (its time includes launches, see
-  /// PlayTime) is repeated, but not once `most_repeats` plays of a case have been repeated.
+  /// Makes an untraced play. If it was late on some rank (its time includes launches, see
+  /// PlayTime), it is repeated, but at most `most_repeats` times per case.
   Times timed_play(std::uint64_t times) {
     while (true) {
       const double mine = play_once(executor::Trace::off, times);
@@ -144,8 +144,8 @@ class CasePlayer {
   [[nodiscard]] bool finished() const {
     if (slowest_.size() >= most_plays) return true;
     const bool is_late = elapsed_ >= budget_;
-    // An interval of the median needs six plays. They may take several times the budget; otherwise
-    // a single disturbed play could use up the budget and be the only result.
+    // A confidence interval of the median needs six plays. They may take several times the budget;
+    // otherwise one disturbed play could use up the budget and be the only result.
     if (slowest_.size() < least_plays) {
       const double quickest = *std::ranges::min_element(slowest_);
       return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
@@ -181,8 +181,8 @@ class CasePlayer {
 
   /// Traces passes, and stores the time of each call on the slowest rank. A call lasts from the
   /// first start to the last end of its ops. The passes may take the share most_traced of the
-  /// budget. If single streams have result rows, they may take a time as long as the budget, and at
-  /// least one pass is traced.
+  /// budget or, if single streams have result rows, as long as the budget; at least one pass is
+  /// then traced.
   void trace() {
     const double limit = elapsed_ + (is_apart() ? 1 : most_traced) * budget_;
     std::size_t calls = 0, passes = 0;
@@ -219,7 +219,7 @@ class CasePlayer {
   CaseRecord record_;
 };
 
-// Number of tables kept in memory; a table has 128 KiB to 1 MiB.
+// Number of tables of expected values kept in memory; each has 128 KiB to 1 MiB.
 constexpr std::size_t most_tables = 256;
 
 /// Reads a slice and compares it with the expected bytes. In the text about a wrong element, the

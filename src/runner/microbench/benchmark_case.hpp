@@ -52,12 +52,12 @@ struct CaseRecord {
   std::vector<double> plays{};      ///< seconds of each play on this rank
   /// A play is late if some rank did not launch its GPU work in time, so that the play's time
   /// includes launches. repeated_plays: the number of late plays that were repeated and left out.
-  /// late_plays: the number of late plays in `plays`, after the limit on repeats.
+  /// late_plays: the number of late plays in `plays`, made when no more repeats were allowed.
   std::uint64_t repeated_plays = 0, late_plays = 0;
   std::vector<double> call_times{};  ///< seconds of each call in traced passes, on the slowest rank
   /// The times of each stream in each traced pass on this rank.
   std::vector<StreamTime> stream_times{};
-  /// The time of one pass that the communication library expects.
+  /// The communication library's own estimate of the time of one pass.
   std::optional<units::Seconds> estimate{};
   /// The arithmetic of matrix multiplications, in the library's words; see Session::arithmetic().
   std::string arithmetic{};
@@ -89,8 +89,8 @@ struct CasePlay {
 /// Collective over CasePlay::active: plays a case and returns this rank's record. Each play begins
 /// with a barrier. All ranks make the same number of plays: at least six, unless six would take
 /// more than four times the budget and more than 0.1 s. More plays follow, up to 200 in all, until
-/// the interval of the slowest rank's times is as narrow as `effort` asks, or the budget is used
-/// up. If the case has CallsAreSpans::yes, some passes are then traced to get the times of single
+/// the confidence interval of the slowest rank's times is as narrow as `effort` asks, or the budget
+/// is used up. If the case has CallsAreSpans::yes, some passes are then traced to time single
 /// calls. If a rank times out, the case ends on all ranks, and the session must be abandoned.
 [[nodiscard]] CaseRecord play_case(const CasePlay& what);
 

@@ -51,7 +51,7 @@ class BenchRun {
     std::size_t next_case = 0;
     first_row_ = data_.rows.size();
     do {
-      session_.reset();  // frees its memory and communicators before the next one
+      session_.reset();  // frees memory and communicators before the next session
       if (!built()) return;
       measure::MeasuredPoint::Prepared prepared =
           point_.prepare(bench_.set, point_.sub_world, bench_.session);

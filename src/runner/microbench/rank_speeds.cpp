@@ -23,8 +23,8 @@ constexpr int sniff_plays = 3;
 constexpr std::uint32_t most_passes = 1024;
 constexpr units::Seconds answer_time{10};  ///< a message that takes longer than this counts as lost
 
-/// The sizes that the sniff test tries, ascending. A larger size comes closer to the best rate of a
-/// device. A size is not tried if the time of the next smaller one shows that it takes too long.
+/// The ascending sizes of the sniff test, the speed test before a run. A larger size comes closer
+/// to a device's best rate; it is skipped if the time of the smaller one predicts too long a time.
 struct Sizes {
   program::DType dtype{};               ///< type of the matrices
   std::vector<std::uint64_t> gemms;     ///< sizes of square matrices, m = n = k
@@ -128,7 +128,7 @@ class Sniffer {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       executor::SessionPtr session = prepared(program_of(sizes[i]), ranks);
       if (problem_) return std::nullopt;
-      // In a pass before the first that counts, ranks connect and memory pages are mapped.
+      // One pass is made before timing, in which ranks connect and memory pages are mapped.
       static_cast<void>(play(session, program::Section::setup, 1));
       static_cast<void>(play(session, program::Section::step, 1));
       const std::optional<double> first = play(session, program::Section::step, 1);

@@ -267,7 +267,7 @@ void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least,
 std::string reason_of_failed(std::span<const RowData> rows) {
   std::string reason;
   std::size_t more = 0;
-  double slowest = 0;  // bytes per second of the row whose reason is returned; 0 for one without
+  double slowest = 0;  // bytes per second of the row whose reason is returned; 0 if the row has no
                        // times, such as a row in which a rank did not answer
   for (const RowData& row : rows) {
     if (row.status != PointStatus::failed) continue;

@@ -25,8 +25,8 @@ struct RankReport {
   std::optional<std::int64_t> wrong{};
   std::vector<double> plays{};  ///< seconds of each play
   std::vector<StreamTime> stream_times{};
-  /// The median clock of the rank's GPU in Hz, and the bits of all reasons that limited it, without
-  /// that of the reason "idle"; absent if they are unknown.
+  /// The median clock of the rank's GPU in Hz, and the bits of all reasons that limited it, except
+  /// the bit of the reason "idle"; absent if they are unknown.
   std::optional<double> sm_clock{};
   std::optional<std::int64_t> throttle_reasons{};
 
@@ -86,7 +86,7 @@ class LinkClasses {
   /// - on the same node, "same node, NVLink" or "same node, PCIe"; "same node" if they share a GPU,
   ///   or if the link between their GPUs is unknown
   /// - on two nodes, "other node, NVLink domain" if their GPUs are in the same clique of an NVLink
-  ///   domain, "other node, same rail" if their GPUs have the same place among the GPUs that are
+  ///   domain, "other node, same rail" if their GPUs have the same index among the GPUs that are
   ///   used on their nodes, else "other node"
   [[nodiscard]] std::string of_pair(int a, int b) const;
   /// Returns the class of a group of ranks that communicate: "one node" or "several nodes".
@@ -98,11 +98,11 @@ class LinkClasses {
   }
 
   std::span<const results::RankFacts> facts_;  ///< not owned
-  std::vector<int> rail_;  ///< place of each rank's GPU among those used on its node; -1: unknown
+  std::vector<int> rail_;  ///< number of each rank's GPU among those used on its node; -1: unknown
 };
 
 /// Stores in each row of `point` that communicates the class of the row's links, under the key
-/// "class". If one of the row's groups of ranks is on several nodes, this is "several nodes".
+/// "class": "several nodes" if one of the row's groups of ranks is on several nodes.
 void classify_rows(const LinkClasses& classes, results::PointData& point);
 
 /// Returns "rank 3 (node7)"; 3 is the rank in the launch.
@@ -113,7 +113,7 @@ void classify_rows(const LinkClasses& classes, results::PointData& point);
 /// has no times or no bytes, or if the median is 0.
 [[nodiscard]] std::optional<units::BytesPerSecond> median_bandwidth(const results::RowData& row);
 
-/// Judges the rows of the workload p2p with traffic in one direction whose status is ok. If the
+/// Judges the rows of the workload p2p that have traffic in one direction and the status ok. If the
 /// median bandwidth of a row is below `least`, its status becomes failed. The reason gives the
 /// bandwidth and both ranks, by their entries in `names`.
 void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond least,

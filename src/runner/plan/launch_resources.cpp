@@ -100,7 +100,7 @@ Site planned_site(Site site, const settings::RunConfig& config) {
   if (planned <= site.ranks && !config.ranks_per_node) return site;
   site.nodes = config.ranks_per_node ? Nodes::known : Nodes::unknown;
   const int node_ranks = config.ranks_per_node.value_or(1);
-  std::set<int> first_pools;  // those of the ranks on the node of rank 0
+  std::set<int> first_pools;  // memory pools of the ranks on rank 0's node
   for (std::size_t rank = 0; rank < site.pool_of_rank.size(); ++rank) {
     if (site.node_of_rank[rank] == site.node_of_rank[0])
       first_pools.insert(site.pool_of_rank[rank]);

@@ -35,8 +35,8 @@ struct Site {
   /// For each rank, the number of the memory pool that it uses: its node's memory on the host, else
   /// that of its GPU. Ranks that share a GPU use the same pool.
   std::vector<int> pool_of_rank{0};
-  /// For each pool, its free bytes. It is the least amount that ranks of the pool report; absent if
-  /// one does not know it. If the vector is empty, points are not checked.
+  /// For each pool, the least number of free bytes that one of its ranks reports; absent if a rank
+  /// does not know it. If the vector is empty, points are not checked against memory.
   std::vector<std::optional<units::Bytes>> memory_free;
   MemoryOf memory_of = MemoryOf::these_nodes;
   /// The FLOP/s that the slowest GPU is expected to reach in bf16 or f16; 0 if there is no GPU.
@@ -70,7 +70,7 @@ struct Site {
 /// has all ranks that the plan needs. The option --ranks-per-node says how many of them share a
 /// node; without it, this is unknown, and each rank is assumed to have memory of its own. If ranks
 /// share GPUs, each node is assumed to have as many as the node of rank 0. All memory pools are
-/// assumed to have as much memory as the started one that has least.
+/// assumed to have as little free memory as the smallest pool of the started ranks.
 [[nodiscard]] Site planned_site(Site site, const settings::RunConfig& config);
 
 /// Returns the FLOP/s that a GPU is expected to reach in bf16 or f16: about half of the peak for

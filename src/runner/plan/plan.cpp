@@ -111,9 +111,9 @@ std::string curve_problem(mesh::Request fixed, int count) {
                      base::counted(count, "rank"));
 }
 
-/// Returns the text of an error about one rank count, with the nearest numbers that all rank counts
-/// accept which the user named for the experiment. If there are none nearby, the suggestion is that
-/// of the error. The meaning of `fixed` is that of plan_point().
+/// Returns the text of an error about a number that one rank count does not accept. It suggests the
+/// nearest numbers that all of the experiment's rank counts accept or, if there are none nearby,
+/// those that `error` suggests. For `fixed` see plan_point().
 std::string with_numbers_for_all(const workloads::NumberError& error,
                                  const settings::Experiment& experiment, const mesh::Request& fixed,
                                  const settings::RunConfig& config) {
@@ -122,7 +122,7 @@ std::string with_numbers_for_all(const workloads::NumberError& error,
   if (near.empty()) return error.what();
   const workloads::Workload& workload = workloads::find_workload(experiment.workload);
   workloads::Request other = experiment.base;
-  // The number of microbatches is the one that is suggested if a given batch has to be left out.
+  // Suggested numbers of microbatches assume that the option batch, if given, is left out.
   if (error.key() == "microbatches") other.options.erase("batch");
   const auto accepts = [&](long long number) {
     other.options[error.key()] = std::to_string(number);

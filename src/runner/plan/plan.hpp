@@ -19,8 +19,8 @@
 /// devices) determine them.
 namespace isoscale::runner::plan {
 
-/// The work from which the time of a point is estimated. Each number is that of the rank that has
-/// most of it. For a micro-benchmark, FLOP and sent bytes are sums over one play of each case.
+/// The work from which the time of a point is estimated. Each number is the largest of all ranks.
+/// For a micro-benchmark, FLOP and sent bytes are sums over one play of each case.
 struct Load {
   double flop = 0;       ///< FLOP of one step
   units::Bytes sent{0};  ///< bytes that the rank sends in one step
@@ -64,13 +64,13 @@ struct Plan {
   std::vector<PlannedPoint> points;
 };
 
-/// Returns the points of all experiments, those of an experiment by ascending rank count.
-/// A point is impossible if its workload cannot use the rank count, or if the ranks that play on
-/// some node, copies of the point included, need more memory than is free there. For an impossible
-/// point, base::UsageError is thrown if the user named the rank counts and no suite; otherwise the
-/// point is skipped. A rank count that does not fit the mesh which the program chose for the whole
-/// curve is always skipped. If the free memory was read on this machine but the plan is for other
-/// nodes, a point that does not fit is only marked (PlannedPoint::misfit) and stays in the plan.
+/// Returns the points of all experiments, in each experiment by ascending rank count. A point is
+/// impossible if its workload cannot use the rank count, or if the ranks that play on some node,
+/// copies of the point included, need more memory than is free there. For an impossible point,
+/// base::UsageError is thrown if the user named the rank counts and no suite; otherwise the point
+/// is skipped. A rank count that does not fit the mesh which the program chose for the whole curve
+/// is always skipped. If the free memory was read on this machine but the plan is for other nodes,
+/// a point that does not fit is only marked (PlannedPoint::misfit) and stays in the plan.
 /// base::UsageError is also thrown if the executor lacks a precision, if a workload is only for
 /// another device or lacks an axis of the mesh, if a rank or rank count is named that the launch
 /// does not have, and if no point is left to measure. `config` must outlive the plan.
@@ -113,7 +113,7 @@ struct RankRole {
 ///   is unknown, no model meets the condition
 /// - a step on one GPU, with at least one sample for every rank of the launch, takes at most
 ///   GpuWork::longest_step at Site::half_precision_rate
-/// The batch is the largest power of two with which a step takes no longer than that, but has at
+/// The batch is the largest power of two with which a step takes at most longest_step, but has at
 /// least one sample for every rank. The type is f16 if the GPUs lack bf16. All ranks agree.
 [[nodiscard]] std::pair<settings::RunConfig, std::string> with_gpu_work(
     const settings::RunConfig& asked, const Site& site);

@@ -27,9 +27,9 @@ constexpr int warm_plays = 2, fewest_case_plays = 6;  // number of plays of a ca
 // limited to between quick_share and slow_share of --max-time.
 constexpr double quick_share = 0.3, slow_share = 0.5;
 constexpr int checked_steps = 2;  // one step before the loop and one after it, see StepCheck
-/// The half-width of the median's interval for n normally distributed values, in units of their
-/// standard deviation / sqrt(n). 2.81 belongs to a confidence of 99.5%, since the interval is
-/// looked at several times; 1.2533 is the standard error of the median over that of the mean.
+/// The half-width of the median's confidence interval for n normally distributed values, in units
+/// of their standard deviation / sqrt(n). 2.81 is for a confidence of 99.5%, since the interval is
+/// checked several times; 1.2533 is the standard error of the median over that of the mean.
 constexpr double units_of_median = 2.81 * 1.2533;
 constexpr std::size_t most_steps = 100'000;  // limit on the steps that loop_time() simulates
 
@@ -65,8 +65,8 @@ double flops_of(std::string_view device, Precision precision, int blas_threads) 
 
 constexpr std::size_t ends = 2;  // the first and the last point of a curve
 
-/// The points of an experiment that are to be measured. The first `taken` of them are already in
-/// the order that is being made.
+/// The points of an experiment that are to be measured. most_telling_first() has already added the
+/// first `taken` of them to its result.
 struct Curve {
   const settings::Experiment* experiment = nullptr;
   std::vector<int> points;  ///< indices in the plan, in the order of ends_then_middles()

@@ -19,8 +19,8 @@
 /// how long, so that the run ends within its budget (--budget).
 namespace isoscale::runner::plan {
 
-/// The number of steps in the shortest loop with an interval: three of warm-up, seven untraced ones
-/// of which six count, and three traced ones of which two count, without the first of a block.
+/// The number of steps in the shortest loop with a confidence interval: 3 of warm-up, 7 untraced
+/// and 3 traced ones. The first untraced and the first traced one do not count.
 inline constexpr int fewest_steps = 13;
 /// The relative standard deviation of step times by which the length of a loop is estimated.
 inline constexpr double assumed_scatter = 0.03;
@@ -107,7 +107,7 @@ struct Portion {
 struct Turn {
   int index = 0;          ///< index of the point in the plan
   units::Seconds loop{};  ///< the time that its loop should take
-  units::Seconds most{};  ///< the loop may take this long if the step time has no interval yet
+  units::Seconds most{};  ///< limit of the loop while the step time has no confidence interval
 };
 
 /// Chooses the points of a plan one after another. Without a budget, they come in the order of the

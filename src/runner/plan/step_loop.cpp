@@ -222,7 +222,7 @@ Block StepLoop::traced(std::size_t counted) const {
 }
 
 /// Makes a look (an interim analysis) if enough samples were taken or time is up. As long as the
-/// step time has no interval, the loop goes on beyond max_time, up to bound().
+/// step time has no confidence interval, the loop goes on beyond max_time, up to bound().
 void StepLoop::look() {
   const bool is_over = elapsed_ >= bound();
   const bool is_late = elapsed_ >= effort_.max_time;

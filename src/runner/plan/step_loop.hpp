@@ -21,8 +21,8 @@
 /// suffice. All rules are pure.
 namespace isoscale::runner::plan {
 
-/// Returns the half-width of the interval of the samples' median at a confidence level, divided by
-/// the median; absent if there is no interval, for example with too few samples.
+/// Returns the half-width of the confidence interval of the samples' median, divided by the median;
+/// absent if there is no interval, for example with too few samples.
 using HalfWidth = std::function<std::optional<double>(std::span<const double>, double confidence)>;
 /// Returns the confidence that each of `planned` interim analyses must have for an overall
 /// confidence of 95%. From one to the next, the number of samples grows by the factor `growth`.
@@ -38,7 +38,7 @@ class StopRule {
   static constexpr double growth = 1.5;
 
   struct Goal {
-    double precision = 0.01;  ///< the relative half-width of the interval that suffices
+    double precision = 0.01;  ///< the relative half-width of the confidence interval that suffices
     std::size_t first = 6;    ///< number of samples at the first look
     double most = 6;          ///< number of samples that the available time is expected to give
   };
@@ -57,7 +57,7 @@ class StopRule {
 
   [[nodiscard]] int planned() const { return planned_; }
   [[nodiscard]] int made() const { return made_; }
-  /// Returns the relative half-width of the interval at the last look; absent without an interval.
+  /// Returns the relative half-width of the last look's confidence interval; absent without one.
   [[nodiscard]] std::optional<double> half_width() const { return reached_; }
 
  private:
@@ -103,19 +103,19 @@ class WarmUp {
   std::size_t next_check_ = 0;  ///< the next search for changes is at this number of steps
 };
 
-/// Traced and untraced blocks are played in pairs. At least this many pairs are needed for an
-/// interval of the difference between their step times.
+/// Traced and untraced blocks are played in pairs. At least this many pairs are needed for a
+/// confidence interval of the difference between their step times.
 inline constexpr std::size_t least_pairs = 6;
-/// At least this many counted steps are needed for an interval of the step time.
+/// At least this many counted steps are needed for a confidence interval of the step time.
 inline constexpr std::size_t least_counted = 6;
 /// A loop may last this many times --max-time if it needs that to reach `least_counted` steps.
 inline constexpr double longest_overtime = 3;
 
 /// The limits of a loop: when it ends, and how many steps are traced.
 struct Effort {
-  double precision = 0.01;      ///< the relative half-width of the interval that suffices
+  double precision = 0.01;      ///< the sufficient relative half-width of the confidence interval
   units::Seconds max_time{30};  ///< the time that the whole loop should take, warm-up included
-  /// As long as there is no interval, the loop may last this many times max_time; at least 1.
+  /// Without a confidence interval, the loop may last this many times max_time; at least 1.
   double overtime = longest_overtime;
   int trace_steps = 4;  ///< number of traced steps to keep; 0 = no step is traced
   /// The statistics of step times by which decisions are made, as pure functions.
@@ -182,7 +182,7 @@ class StepLoop {
   [[nodiscard]] units::Seconds elapsed() const { return elapsed_; }
   /// Returns the number of traced blocks that were played.
   [[nodiscard]] std::size_t traced_blocks() const { return traced_; }
-  /// Returns the relative half-width of the interval at the last look; see StopRule.
+  /// Returns the relative half-width of the confidence interval at the last look; see StopRule.
   [[nodiscard]] std::optional<double> half_width() const;
   /// Returns how many looks (interim analyses) were planned and made; only after the loop.
   [[nodiscard]] results::Looks looks() const;

@@ -20,8 +20,8 @@
 namespace isoscale::runner::serving {
 namespace {
 
-/// The queue of a rank has numbered boxes, one for each role: dispatcher, leader and follower. The
-/// sender of a message chooses the box by its number.
+/// The message queue of a rank has numbered boxes, one for each role: dispatcher, leader and
+/// follower. The sender of a message chooses the box by its number, like a tag in MPI.
 constexpr int dispatcher_box = 0, leader_box = 1, follower_box = 2;
 
 enum class Kind : std::int64_t {
@@ -39,7 +39,7 @@ struct Message {
   std::uint64_t request = 0;
   std::uint64_t tokens = 0;
   std::uint64_t size = 0;    ///< for Kind::batch: index in ReplicaPart::sizes
-  std::uint64_t batch = 0;   ///< number of the batch among those of its replica
+  std::uint64_t batch = 0;   ///< number of the batch in its replica, from 0
   std::uint64_t filled = 0;  ///< number of requests in the batch
   Played times{};            ///< on the leader's clock
 };

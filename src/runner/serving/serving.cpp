@@ -223,8 +223,8 @@ class ServeRun {
     return session_ != nullptr;
   }
 
-  /// Returns this rank's part in its replica. On rank 0 the part notes no idle times: the
-  /// dispatcher on that rank notes them, since only the dispatcher knows if requests are due.
+  /// Returns this rank's input for serving in its replica. On rank 0, `activity` is null: the
+  /// dispatcher on that rank notes idle times, since only the dispatcher knows if requests are due.
   [[nodiscard]] ReplicaPart part() const {
     return {.session = *session_,
             .point = point_mail_,

@@ -77,10 +77,10 @@ struct ReplicaPart {
 /// Runs a leader until the dispatcher (rank 0 of the point) says that the trial has ended. Requests
 /// that it receives wait in a queue. Whenever the replica is free, the leader takes requests from
 /// the queue in the order of arrival, up to the largest batch size. A request is answered when its
-/// last token is complete, but its place in the batch stays occupied until the longest answer of
-/// the batch is complete. Returns a problem, which it has also reported to the dispatcher; "" if
-/// there was none. If a play fails in which other ranks of the replica may be stuck, it throws the
-/// error. `patience` is the longest wait for a message.
+/// last token is complete, but its slot in the batch stays occupied until the longest answer of the
+/// batch is complete. Returns a problem, which it has also reported to the dispatcher; "" if there
+/// was none. If a play fails in which other ranks of the replica may be stuck, it throws the error.
+/// `patience` is the longest wait for a message.
 [[nodiscard]] std::string lead(const ReplicaPart& part, units::Seconds patience);
 
 /// Runs a follower until its leader tells it to end. Returns a problem; "" if there was none. If a

@@ -139,8 +139,8 @@ class Progress {
     units::Seconds elapsed, units::Seconds done, units::Seconds planned_done,
     units::Seconds planned_left, std::optional<units::Seconds> until_deadline);
 
-/// Passes all calls on to another executor. While a session exists, it makes the session's position
-/// and its calls on each communicator known to an activity. Sessions themselves are not wrapped.
+/// Passes all calls on to another executor. While a session exists, the Activity object knows the
+/// session's position and its calls on each communicator. Sessions themselves are not wrapped.
 class WatchedExecutor final : public executor::Executor {
  public:
   /// Reports name ranks by their numbers in `world`. All arguments must outlive all sessions.

@@ -110,7 +110,7 @@ class Groups {
 /// Tells whether an op has begun. maybe: the executor does not know.
 enum class Begun : std::uint8_t { no, maybe, yes };
 
-/// Tells whether the op of a lane with the index `op` in the section has begun.
+/// Tells whether op number `op` of the section has begun; `lane` is its lane (see struct Lane).
 Begun begun_of(const Whereabouts& at, std::size_t lane, std::size_t op) {
   if (!at.playing) return Begun::yes;
   if (lane >= at.begun.size()) return Begun::no;
@@ -119,9 +119,9 @@ Begun begun_of(const Whereabouts& at, std::size_t lane, std::size_t op) {
   return lane < at.next.size() && op < at.next[lane] ? Begun::maybe : Begun::no;
 }
 
-/// The position of a lane, which runs its ops in order: op number `op` is the last that has begun
-/// for certain, or the lane's first if none has for certain. Any of the next `behind` ops may have
-/// begun, too. There is a lane for each stream, or a single one if one thread plays all streams.
+/// A lane is a sequence of ops that run in order: the ops of one stream or, if one thread plays all
+/// streams, all ops. Op number `op` is the last that has begun for certain, or the lane's first if
+/// none has for certain. Any of the next `behind` ops may have begun, too.
 struct Lane {
   bool is_empty = true;
   std::size_t op = 0;

@@ -21,7 +21,7 @@ namespace isoscale::runner::watch {
 /// same order. So a member with a lower number than others has not arrived at their call yet.
 struct CallNumber {
   std::uint64_t play = 0;  ///< number of the play (execution of a section) in the session, from 1
-  /// Number of the call among those on this communicator in the play, from 1.
+  /// Number of the call among the play's calls on this communicator, from 1.
   std::uint32_t number = 0;
   auto operator<=>(const CallNumber&) const = default;
 };
@@ -72,8 +72,8 @@ struct RankState {
 /// Reads a state from JSON; nullopt if the text is not the JSON of a state.
 [[nodiscard]] std::optional<RankState> state_from_json(std::string_view text);
 
-/// The section that a rank plays and the rank's place in the mesh. They determine the communicators
-/// on which its ops make calls.
+/// The section that a rank plays and the rank's position in the mesh. They determine the
+/// communicators on which its ops make calls.
 struct CallMap {
   const program::Outline& outline;  ///< the section that is being played
   const mesh::Shape& mesh;

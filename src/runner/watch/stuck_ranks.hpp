@@ -12,7 +12,7 @@
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"
 
-/// Finds out which ranks cause a hang, in which a job makes no progress, and writes it to a file.
+/// Finds out which ranks cause a hang (a job that makes no progress), and writes this to a file.
 namespace isoscale::runner::watch {
 
 struct Culprit {
@@ -36,7 +36,8 @@ struct Hang {
 };
 
 /// Finds the ranks that cause a hang in a launch of `ranks` ranks. `states` are the states of those
-/// ranks that answered. In a chain of ranks that wait, only the last is named.
+/// ranks that answered. In a chain of ranks that wait, only the last, which waits for none, is
+/// named.
 [[nodiscard]] Hang find_hang(const std::vector<RankState>& states, int ranks);
 
 /// Asks every rank for its state; this is called a poll. It makes no collective call, since any
@@ -66,7 +67,7 @@ class RankPoll {
     Hang hang{};      ///< valid on the leader only
     int leader = -1;  ///< rank of the leader; -1 if none sent its findings
     std::string sentence{};
-    /// True if there is no hang: all ranks answered, none failed, and some progress or all idle.
+    /// True if nothing hangs: all ranks answered, none failed, and some make progress or all idle.
     bool calm = false;
   };
   /// Begins a poll, or joins one that another rank has begun; it ends within about 4 seconds. The
@@ -97,7 +98,7 @@ struct Watched {
   int ranks = 1;  ///< number of ranks of the launch
   std::filesystem::path run_file{};
   int point = -1;  ///< index in the plan of the point that is being measured; -1 before the first
-  int left = 0;    ///< number of points that --resume would measure if this one hung
+  int left = 0;    ///< number of points that --resume would measure if this point hung
   units::Seconds timeout{};  ///< the time without progress that counts as a hang; 0 = no limit
 };
 

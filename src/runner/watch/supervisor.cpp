@@ -28,12 +28,12 @@ constexpr units::Seconds for_launcher{2};
 constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.value()};
-// With this time, a signal that has already come is taken, without waiting for one.
+// This timeout takes a signal that is already pending, without waiting for one.
 constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
 /// A process that ends the job kills itself after this time, even if MPI does not return.
 constexpr std::chrono::seconds last_resort{5};
 /// When the launcher tells a process to end, it kills the process one second later. Of this second,
-/// it may spend these times on its message and on a change of the run file.
+/// the process may spend these times on its message and on a change of the run file.
 constexpr std::chrono::milliseconds to_say_so{100}, to_finish_file{300};
 
 constexpr std::array passed_on{SIGTERM, SIGINT, SIGUSR1};
@@ -115,7 +115,7 @@ void Supervisor::fail_alone() {
   try {
     throw;
   } catch (const base::UsageError&) {
-    // All ranks know of this error, and of the next kind.
+    // All ranks know of this error, and of a base::AgreedError.
   } catch (const base::AgreedError&) {
   } catch (const std::exception& error) {
     activity_.fail(comm::problem_of(error));

@@ -36,7 +36,7 @@ class MpiLimit {
   MpiLimit& operator=(const MpiLimit&) = delete;
 
   void starts() { watch("started"); }
-  /// Begins to limit the end of MPI. Must be called after starts() and is_over().
+  /// Begins to limit how long MPI takes to end. Must be called after starts() and is_over().
   void ends() { watch("ended"); }
   void is_over();
 
@@ -82,7 +82,7 @@ class Supervisor {
   Supervisor(const comm::Communicator& world, HeldSignals& signals);
 
   /// The working thread is watched as long as it keeps an object of this class. When the object is
-  /// destroyed, signals get their default effect again, except for SIGUSR1, which has none from
+  /// destroyed, signals get their default effect again, except for SIGUSR1, which is ignored from
   /// then on. If MPI allows only one thread, nothing is watched, and signals get their default
   /// effect when the object is constructed.
   class Watch {
@@ -106,7 +106,7 @@ class Supervisor {
   /// Sets the run file, beside which the findings of a hang are written.
   void set_file(std::filesystem::path file);
   /// Tells the supervisor which point is being measured (its index in the plan), and how many
-  /// points --resume would measure if this one hung.
+  /// points --resume would measure if this point hung.
   void set_point(int index, int left);
   /// Must be called while an exception from a point is handled. If the other ranks do not know of
   /// the exception, this function waits until the supervisor has ended the job. It returns if the

@@ -56,8 +56,8 @@ function select(label, names, chosen, onChange) {
   return el("label", { class: "select" }, el("span", {}, label), list);
 }
 
-/** Makes a select list of contents, of which one is shown; null without any. The list "curve"
- * follows and changes the page's filter. show(index) returns the blocks of one content. */
+/** Makes a select list of `names` and shows the content of the chosen one; null without names. A
+ * list labelled "curve" follows and changes the page's filter. show(index) returns the blocks. */
 export function oneOf(label, names, show) {
   if (names.length === 0) return null;
   const place = el("div", {});
@@ -98,7 +98,8 @@ function chosenPoint(groups) {
   const first = firstChoice(groups);
   const group = groups.find(({ title }) => title === filter.get("curve")) ?? first.group;
   const point = group.points.find(({ ranks }) => String(ranks) === filter.get("ranks"));
-  // Without such a point on this curve, firstChoice() is shown, or else the largest point.
+  // If the curve has no point with this rank count, the point of firstChoice() is shown if it is on
+  // this curve, or else the largest point.
   return { group, point: point ?? (group === first.group ? first.point : group.points.at(-1)) };
 }
 

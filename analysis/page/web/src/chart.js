@@ -34,8 +34,8 @@ use([
 
 /** A chart's description has these keys:
  * - id, unique on the page; title; and note, a sentence below the title
- * - option(colours, state, isNarrow): returns an ECharts option. In it, `format` of an axis writes
- *   the axis's values, `tip(item)` returns the text of a tooltip, and `zoom: true` lets a reader
+ * - option(colours, state, isNarrow): returns an ECharts option. In it, `format` of an axis returns
+ *   the label of a value, `tip(item)` returns the text of a tooltip, and `zoom: true` lets a reader
  *   zoom along the x axis. Series that the legend switches on and off have names. `state` has the
  *   value of each switch by its name.
  * - switches: [{name, label, choices, value}]; a switch named "ranks" follows the page's filter
@@ -57,7 +57,7 @@ const resized = new ResizeObserver((entries) => {
   for (const { target } of entries) charts[target.dataset.chart]?.resize();
 });
 
-/** Puts an invisible character in each "{name|", which would begin a style of rich text. */
+/** Puts an invisible character in each "{name|", which ECharts reads as a style of rich text. */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
 /** Replaces the characters that XML does not allow even escaped, such as control characters. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
@@ -306,8 +306,8 @@ export function chart(spec) {
   return made.element;
 }
 
-/** Removes the charts in `place`, since charts are registered by id, and calls `fill`, which puts
- * others there. These take over the states of switches from old charts with their id. */
+/** Unregisters the charts in the element `place`, and calls `fill`, which puts others there. New
+ * charts take over the switch states of old charts with the same id. */
 export function keepStates(place, fill) {
   const drawn = [];
   for (const { id } of place.querySelectorAll("figure.chart")) {

@@ -55,11 +55,11 @@ export const largestBy = (items, value) =>
 
 /** Returns {value, lower, upper} from a value and its interval [lower, upper], or null. */
 export const located = (value, ends) => ({ value, lower: ends?.[0] ?? null, upper: ends?.[1] ?? null });
-/** Returns a rate with its interval, which follows from that of the step time: work is fixed. */
+/** Returns a rate with its interval, from that of the step time: their product is constant. */
 export const rateOf = (rate, { median, lower, upper }) =>
   located(rate, lower && upper ? [(rate * median) / upper, (rate * median) / lower] : null);
 
-/** Makes a Point from a point of the report; `full` is that of the launch `runIndex`. */
+/** Makes a Point from a point of the report; `full` is that point of the launch runs[runIndex]. */
 const viewOf = (point, full, runIndex) => ({
   ranks: full.ranks, nodes: full.nodes, mesh: full.mesh, labels: point.labels, status: full.status, reason: full.reason ?? "", full,
   step_time: point.step_time, throughput: rateOf(point.throughput.value, point.step_time), unit: point.throughput.unit ?? "",
@@ -85,7 +85,7 @@ function ofLaunches(point) {
   return viewOf(point, { ...own, ...Object.fromEntries(joinedKeys.map((key) => [key, point[key]])) }, runIndex);
 }
 
-/** Returns the titles without the parts that all share, if the rest still tells them apart. */
+/** Returns the titles without the parts that all share, if they are then still distinct. */
 export function shortTitles(titles) {
   const parts = titles.map((title) => title.split(", "));
   const shared = parts[0]?.filter((part) => parts.every((of) => of.includes(part))) ?? [];
@@ -129,9 +129,10 @@ export const benches = () =>
   data.report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
 /** The labels of points whose times do not represent the machine. */
 export const unsound = ["oversubscribed", "shared-gpu", "injected"];
-/** True if a point has such a label. */
+/** True if a point has one of the labels in `unsound`. */
 export const isUnsound = ({ labels }) => labels.some((label) => unsound.includes(label));
-/** Maps a cause to the part of a step whose colour it has, and its meaning (docs/breakdown.md). */
+/** Maps a cause of lost time to the part of a step whose colour it has, and to its meaning
+ * (docs/breakdown.md). */
 const causes = {
   "GEMM overlap": ["compute", "GEMMs are slower beside communication"],
   GEMMs: ["compute", "GEMMs take longer than the baseline's share: smaller shapes, lower clocks, shared memory"],
@@ -164,9 +165,9 @@ export function lossesOf(point) {
     .sort((a, b) => b.seconds - a.seconds);
 }
 
-/** The loss that is no cause, but the difference between traced and untraced steps. */
+/** The entry of a waterfall for the difference of traced and untraced steps, which is no cause. */
 export const tracing = "untraced";
-/** False if the causes do not add up to the loss, by the report; they are then not shown. */
+/** False if the report says that the causes do not add up to the loss; they are then not shown. */
 export const explains = (point) => point.full.waterfall?.explains !== false;
 /** Returns the measured point with the largest rank count; undefined if none was measured. */
 export const largest = (points) => largestBy(points, ({ ranks }) => ranks);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes elements of the page, and the small ones that the first screens of pages share: facts,
+// Makes elements of the page, and the building blocks that the first screens of pages share: facts,
 // panels, cards, bars, and lists of causes and warnings. Text from run files is inserted as text
 // only, never as markup.
 import { meaning, partOfCause } from "./data.js";
@@ -75,7 +75,7 @@ export const thinBar = (look, share, element = "div") =>
 /** Formats a share, with one decimal place if it is below 10%. */
 export const shareText = (value) => percent(value, value < 0.0995 ? 1 : 0);
 
-/** Makes an item of a list of causes. A full bar stands for the share `scale`. */
+/** Makes an item of a list of causes of lost time. A full bar stands for the share `scale`. */
 export const causeItem = ({ cause, share }, scale, ...where) => el("li", { class: "cause", title: meaning(cause) },
   el("b", { class: "big" }, shareText(share)),
   el("div", {}, el("div", {}, el("b", {}, cause), " of the step", where), thinBar(`part-${partOfCause(cause)}`, share / scale)));
@@ -84,7 +84,8 @@ const warningItem = ({ grave, text, target }) => el("li", { class: grave ? "bad"
   el("span", { class: "sign", "aria-hidden": "true" }, grave ? "\u2716" : "\u25b2"),
   target ? el("a", { href: `#${target}` }, text) : el("span", {}, text));
 
-/** Makes the panel of warnings {grave, text, target}: `most`, others folded, or the text `none`. */
+/** Makes the panel of warnings {grave, text, target}. The first `most` are shown, and the others
+ * are folded. Without warnings, it shows the text `none`. */
 export function warningsPanel(all, most, none) {
   if (all.length === 0) return panel("Warnings", null, "", el("p", { class: "good" }, none));
   const list = (some) => el("ul", { class: "plain lines" }, some.map(warningItem));

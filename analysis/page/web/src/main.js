@@ -21,7 +21,7 @@ import { collectivesBlocks, gemmBlocks, inferenceBlocks, memoryBlocks, overlapBl
 import { devicesBlocks, stepsBlocks } from "./sections/steps.js";
 import { timelineBlocks } from "./sections/timeline.js";
 
-/** The sections of each kind of page, in order, without those that have nothing to show:
+/** The sections of each kind of page, in order; those that have nothing to show are left out:
  * - blocks: makes the section's blocks from the result of `sources` for this kind of page
  * - title: the name in the list of sections
  * - heading: the section's heading, if the title is too short for that; a text, or a function like
@@ -90,9 +90,9 @@ function titleOfComparison({ sides, curves: compared }) {
   return `Isoscale: ${sides.map((side) => side.name).join(" vs ")}${what}`;
 }
 
-/** The data of each kind of page, with the page's title: the JSON of --format json or its runs, and
- * curves (data.js, sections/predict.js), short names of compared curves, or the points of
- * micro-benchmarks as {run, point}. */
+/** For each kind of page, returns its title and the input of its sections: the JSON of --format
+ * json or its runs, and curves (data.js, sections/predict.js), short names of compared curves, or
+ * the points of micro-benchmarks as {run, point}. */
 const sources = {
   report: ({ report }) => ({ runs: report.runs, curves: curves(), micro: benches(), title: titleOf(report) }),
   compare: ({ compare }) =>
@@ -115,7 +115,7 @@ function made({ blocks, heading, look, ...section }, i, from) {
   }
 }
 
-/** Makes the links to these sections; that to the section on the screen is marked and in view. */
+/** Makes links to the sections; the link to the section on the screen is marked and in view. */
 function links(shown, elements) {
   const all = shown.map(({ id, title }) => el("a", { href: `#${id}` }, title));
   const nav = el("nav", { "aria-label": "sections", tabindex: -1 }, all);

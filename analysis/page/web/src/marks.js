@@ -25,15 +25,15 @@ export function ink(hex) {
 
 /** Returns the colour of the i-th series. */
 export const colourOf = (colours, i) => colours.series[i % colours.series.length];
-/** Returns the style of a hollow symbol: a doubtful or extrapolated point, or one launch only. */
+/** Returns the style of hollow symbols, for doubtful or extrapolated points or a single launch. */
 export const hollow = (colours, colour) => ({ color: colours.background, borderColor: colour, borderWidth: 2 });
 /** Draws lines across a chart at values of an axis: `data` is [{yAxis or xAxis, label, ...}]. */
 export const markLine = (data, own = {}) => ({ silent: true, precision: 12, symbol: "none", label: { show: false }, data, ...own });
-/** The settings for one tooltip about all series at one place of the x axis. */
+/** The settings for one tooltip about all series at one x position. */
 export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };
-/** Makes the switch of the axis of values between "log" and "linear", the default first. */
+/** Makes the switch for the scale of the value axis, such as "log"; the first is the default. */
 export const scales = (...choices) => ({ name: "y", label: "values", choices });
-/** Format a number and a share for an axis, with no more decimals than labels need. */
+/** These functions format a number and a share as labels of an axis, with at most two decimals. */
 export const axisNumber = (value) => String(Number(value.toFixed(2)));
 export const axisPercent = (value) => `${axisNumber(100 * value)}%`;
 /** Returns the title of a chart of the point metric `key`, and the formats of its values. */
@@ -47,7 +47,7 @@ export const timeTip = (what, { median, value = median, lower, upper }, sure = "
   `${what} ${seconds(value)}${lower && upper ? ` (${sure}: ${seconds(lower)} to ${seconds(upper)})` : ""}`;
 /** Returns a tooltip's line about a mesh: "mesh dp=4,tp=2"; "" for a single rank. */
 export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
-/** Returns a tooltip's lines about a point: step time with its `sure` interval, mesh, labels. */
+/** Returns tooltip lines about a point: step time, interval (probability `sure`), mesh, labels. */
 export const pointTip = ({ step_time: time, mesh, labels = [] }, sure) =>
   lined(known(time?.median ?? time?.value) && timeTip("step", time, sure), meshTip(mesh), joined(labels));
 
@@ -149,7 +149,7 @@ export function linesChart({ lines, x, y, tip, scales: choices, switches = [], z
   };
 }
 
-/** Returns an upper end for `values` beyond which wide intervals are cut; undefined if all fit. */
+/** Returns an axis end above all `values` that cuts very wide intervals; undefined if all fit. */
 function endOf(values, intervals, isLog) {
   const most = 1.15 * Math.max(...values);
   const widest = Math.max(...intervals.map(([, upper]) => upper));

@@ -14,7 +14,7 @@ import { formOf, joined, missing } from "./format.js";
  * - number: true if the cells are right-aligned
  * - look: the CSS class of a cell that has a value, or a function of the value that returns it */
 
-/** Makes a column of this form and unit (formOf()), by default of the property named like it. */
+/** Makes a column of this form and unit (formOf()). The default `value` is the property `title`. */
 export function column(title, value = null, { form, unit, ...own } = {}) {
   const { number = true, unit: copied, text, look } = formOf({ form, unit });
   return { title, csv: copied ? `${title} / ${copied}` : title, value: value ?? ((item) => item[title]), number, text, look, ...own };
@@ -37,7 +37,7 @@ export const ends = (title, of, how = {}) => [
   column(title, (item) => of(item)[0], how),
   ...["lower", "upper"].map((name, i) => ({ ...column(`${title}, ${name}`, (item) => of(item)[i + 1], how), title: name }))];
 
-/** Makes the columns that one word of a text names, in the form that columns() describes. */
+/** Makes the columns that one word names; columns() below describes the form of such a word. */
 function described(metrics, text) {
   const [, name, given, interval, path = name] = /^(.+?)(?::([\w ]+))?(~)?(?:=(.+))?$/.exec(text);
   const metric = ownOf(metrics, name);

@@ -98,7 +98,7 @@ __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t colum
 
 /// Casts and transposes tiles through shared memory, so that all matrices are accessed along their
 /// rows. src and dst are accessed in words of 16 bytes if extents.packs is not 0, and transposed if
-/// transposed_extents.packs is not 0. `dst` may be missing.
+/// transposed_extents.packs is not 0. `dst` may be absent (null).
 template <class From, class To>
 __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<From> src,
                                OptionalOut<To> dst, Out<To> transposed, Scaling scaling) {

@@ -13,7 +13,7 @@
 #include "executor/cuda/kernels/launch.cuh"
 #include "program/buffer.hpp"
 
-/// Maps the element types of programs to the types that kernels compute with.
+/// Maps the element types of programs to those of kernels, indexes threads, and reduces over warps.
 namespace isoscale::executor::cuda {
 
 template <class T>
@@ -45,8 +45,8 @@ __device__ inline T rounded(Value value) {
   return T(value);
 }
 
-/// The threads of a block, and the most blocks of a grid. A grid of this size occupies any GPU
-/// fully; its threads loop if there are more elements.
+/// The number of threads of a block, and the largest number of blocks of a grid. A grid of this
+/// size occupies any GPU fully; its threads loop if there are more elements.
 inline constexpr unsigned block_threads = 256;
 inline constexpr unsigned most_blocks = 132 * 16;
 

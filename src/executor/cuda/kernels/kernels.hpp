@@ -50,7 +50,7 @@ namespace isoscale::executor::cuda {
                                 cudaStream_t stream);
 
 // Select, Spread and Rows take f64, f32, f16 and bf16. A sum is scaled and rounded once, after its
-// last part has been added.
+// last term has been added.
 
 [[nodiscard]] cudaError_t start(const Arguments<program::Select>& call, cudaStream_t stream);
 [[nodiscard]] cudaError_t start(const Arguments<program::Spread>& call, cudaStream_t stream);
@@ -109,7 +109,7 @@ inline constexpr std::uint32_t put_slots = 64;
 /// The peer writes `ready`, `place` and `arrived`; the rank itself counts `sent` and `received`.
 struct alignas(128) PutChannel {
   std::array<std::uint64_t, put_slots> ready{};    ///< by slot: number of the message that the peer
-                                                   ///< can receive
+                                                   ///< is ready to receive
   std::array<std::uint64_t, put_slots> place{};    ///< by slot: offset of that message in the
                                                    ///< peer's window
   std::array<std::uint64_t, put_slots> arrived{};  ///< by slot: number of the message that has
@@ -126,7 +126,7 @@ struct PutMessage {
   std::byte* data = nullptr;      ///< this rank's data to send, or where to receive
   std::uint64_t place = 0;        ///< receives only: offset of `data` in this rank's window
   std::uint64_t bytes = 0;        ///< more than 0
-  PutChannel* channel = nullptr;  ///< this rank's channel
+  PutChannel* channel = nullptr;  ///< this rank's channel with the peer
   std::uint64_t peer_channel = 0;  ///< offset of the peer's channel in its window
 };
 
@@ -136,8 +136,8 @@ struct PutCall {
   const PutMessage* messages = nullptr;  ///< first the received, then the sent ones
   std::uint32_t receives = 0, sends = 0;
   std::uint32_t blocks_per_send = 1;
-  /// Counts the blocks that are done: one word for each sent message, then one for the call; zero
-  /// between plays.
+  /// Counts the blocks that are done: one word for each sent message, then one for the whole call.
+  /// The words are 0 before the kernel starts, and again when it has ended.
   std::uint32_t* done = nullptr;
   const std::uint32_t* stop = nullptr;  ///< waits end if *stop is not 0: peers may be gone
 };

@@ -6,7 +6,7 @@ namespace isoscale::executor::cuda {
 namespace {
 
 /// Computes RMS norms: y = s / sqrt(mean(s^2) + epsilon) for each row s, which is x or, if there is
-/// an addend, their sum. It reads each row twice, the second time from cache.
+/// an addend, x + addend. It reads each row twice, the second time from cache.
 template <class T>
 __global__ void norm(Extents extents, In<T> x, In<T> addend, Out<T> sum, Out<T> y,
                      Compute<T>* inverses, Compute<T> epsilon) {

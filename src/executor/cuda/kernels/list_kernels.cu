@@ -64,16 +64,16 @@ __device__ Ranked rank_of(bool flag, std::uint32_t* of_warp) {
   return result;
 }
 
-/// The place where a block's list of selected elements is written.
+/// The memory for a block's list of selected elements: their values, and their indices in src.
 template <class T>
 struct List {
   T* values;
   std::int32_t* places;
 };
 
-/// Writes to the list, in order of their place, the elements with keys above the threshold `least`
-/// and the first `equals_wanted` elements with keys equal to it, and sets them to 0 in src. Entries
-/// of the list that remain, up to `keep`, get the value 0 and the place -1.
+/// Writes to the list, in ascending order of index, the elements with keys above the threshold
+/// `least` and the first `equals_wanted` elements with keys equal to it, and sets them to 0 in src.
+/// The unused entries of the list, which has `keep` entries, get the value 0 and the index -1.
 template <class T>
 __device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std::uint32_t size,
                            std::uint32_t keep, Key<T> least, std::uint32_t equals_wanted,
@@ -127,7 +127,7 @@ __global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t co
   }
 }
 
-/// Sets dst to the sum of the lists; each thread block computes blocks of dst. The places within
+/// Sets dst to the sum of the lists; each thread block computes blocks of dst. The indices in
 /// one list differ, so its entries are added in parallel. The lists are added one after the other,
 /// so that sums do not depend on the order of threads.
 template <class T>
@@ -143,7 +143,7 @@ __global__ void spread(const T* values, const std::int32_t* places, T* dst, std:
     for (std::uint32_t part = 0; part < parts; ++part) {
       const std::uint64_t first = (part * blocks + b) * keep;
       for (std::uint32_t i = threadIdx.x; i < keep; i += blockDim.x) {
-        // A place of -1 marks an unused entry and lies in no block.
+        // An index of -1 marks an unused entry and lies in no block.
         const std::int64_t at = places[first + i] - static_cast<std::int64_t>(begin);
         if (at >= 0 && at < size) sums[at] += load(values[first + i]);
       }

@@ -190,7 +190,7 @@ struct Mapped {
 [[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
   yes = true;
   if (running_nccl() < NCCL_VERSION(2, 28, 0))
-    return ncclSuccess;  // NCCL 2.27 makes a null window instead
+    return ncclSuccess;  // NCCL 2.27 makes a null window if they cannot
   if (running_nccl() >= NCCL_VERSION(2, 29, 0)) {
     nccl::Properties properties{};
     const ncclResult_t result = nccl::query_properties(communicator, &properties);

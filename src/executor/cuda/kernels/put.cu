@@ -110,7 +110,7 @@ __device__ void count_messages(const PutCall& call) {
   }
 }
 
-/// Plays one call. Block 0, which the GPU schedules first, receives, so that no sender waits for a
+/// Executes a call. Block 0, which the GPU schedules first, receives, so that no sender waits for a
 /// block that is not yet scheduled.
 __global__ void __launch_bounds__(threads) put(PutCall call) {
   if (blockIdx.x == 0) {

@@ -99,7 +99,7 @@ constexpr unsigned packs_in_flight() {
   return std::max(1U, std::min(words_in_flight / words, most_elements_held / pack));
 }
 
-/// The `count` packs of a row of an operand that a thread holds in registers.
+/// `count` packs (of `pack` adjacent elements) of an operand's row, held in a thread's registers.
 template <unsigned pack, unsigned count, class O>
 struct Held {
   O row;

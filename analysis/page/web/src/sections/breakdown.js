@@ -110,7 +110,7 @@ function allCurves(curves) {
   });
 }
 
-/** Describes the chart of one curve; `items` are the numbers of all curves, for its table. */
+/** Describes the chart of one curve; `items` are the rows of its table, which has all curves. */
 function stepsOf(curve, index, items) {
   const points = curve.points.filter(isTraced);
   const incomplete = points.find((point) => point.full.breakdown_missing);

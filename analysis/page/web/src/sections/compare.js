@@ -115,7 +115,7 @@ function curveChart(curve, compare, name) {
 function normalisedChart(curve, compare) {
   const all = curve.sides.flatMap((side) => side.points);
   const present = Object.keys(normalised).filter((name) => all.some((point) => known(point.normalised[name].value)));
-  // Limits that differ only in the figure at their end share their words: "GPUs, 655 W, 1.31 kW".
+  // Limits that differ only after their last comma have their words once: "GPUs, 655 W, 1.31 kW".
   const wordsOf = (limit) => limit.slice(0, Math.max(0, limit.lastIndexOf(", ")));
   const against = (name) => [...groupBy(distinctOf(all.map((point) => limitOf(point, name))), wordsOf)].flatMap(([words, same]) =>
     (words ? [joined([words, ...same.map((limit) => limit.slice(words.length + 2))])] : same)).join("; ");
@@ -272,7 +272,8 @@ function differenceChart(compare, names) {
   };
 }
 
-/** For each choice of the switch: a difference's parts by cause, and formats of their values. */
+/** Maps each choice of the switch to `parts`, which returns a difference's values by cause, and to
+ * the formats of these values. */
 const ways = {
   "efficiency, points": {
     parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })),
@@ -286,11 +287,12 @@ const ways = {
   },
 };
 
-// The difference of traced steps is no cause, so it comes last, with another name.
+// "untraced" is not a cause, but the difference between traced and untraced steps. It comes last,
+// with another name.
 const shownAs = (cause) => (cause === tracing ? "traced steps differ" : cause);
 const place = (cause) => (cause === tracing ? 2 : cause === "other causes" ? 1 : 0);
 
-/** Returns the colour of a cause's part of the step; causes of one part differ in strength. */
+/** Returns the colour of a cause's part of the step; causes of one part differ in opacity. */
 function causeColour(colours, causes, cause) {
   if (cause === "other causes") return colours.parts.gap;
   if (cause === tracing) return colours.parts.other;

@@ -128,7 +128,7 @@ const repeated = (report, names) => report.curves.flatMap((of, c) =>
 const spreadColumns = columns("point", "curve, ranks, launches:count=launches.length, step_time~",
   "fastest:seconds=step_time.min, slowest:seconds=step_time.max, spread", labels);
 
-/** Returns a launch's median step time at each point, over that of all launches, minus 1. */
+/** Returns a launch's median step time at each point, divided by that of all launches, minus 1. */
 const itemsOf = (run, found) => found.flatMap(({ step_time: { median }, launches }, y) => {
   const own = launches.filter((at) => at.run === run && at.step_time.median !== null && median > 0);
   return own.map(({ step_time: at }) => ({

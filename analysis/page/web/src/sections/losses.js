@@ -7,7 +7,8 @@ import {
   metricsOf, note, panel, partOfCause, percent, pointTip, rankCount, seconds, tracing,
 } from "../kit.js";
 
-// Causes below the share `least` of the step are one bar, unless it is below `leastSeen`.
+// Causes that each take less than `least`, a share of the step, are drawn as one bar. It is left
+// out if all of them together take less than `leastSeen`.
 const least = 0.005;
 const leastSeen = 0.0005;
 const mostCounts = 10; // limit on the rank counts that the switch offers
@@ -44,7 +45,7 @@ function labelOf(step, measured, isWide) {
   return `${sign}${percent(size / measured)}${isWide ? `  ${sign}${seconds(size)}` : ""}`;
 }
 
-/** Returns a label for a bar from `x0` to `x1`: right of it, left of it or on it, where room is. */
+/** Returns a label for a bar from `x0` to `x1`: right of it, else left of it, else on it. */
 function labelBeside(text, { x0, x1, area, colours, colour }) {
   const apart = 6;
   const width = 7.2 * text.length;

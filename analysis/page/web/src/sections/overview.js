@@ -17,10 +17,10 @@ function evidence(at) {
     (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + all.map(({ what, unit, text }) => `${what}${unit === "text" ? ":" : ""} ${text}`).join(", ")));
 }
 
-/** Returns the name of a finding's curve on this page, without ranks, which its sentence has. */
+/** Returns the name of a finding's curve on this page. The finding's sentence names the ranks. */
 const whereOf = ({ curve }, curves) => (curve ? curves.find(({ title }) => title === curve)?.short ?? curve : "");
 
-/** Lists the points to which the rules were not applied, with the reasons; "" if there are none. */
+/** Lists the points to which the rules of findings were not applied, and why; "" without any. */
 const leftOutText = (curves) => data.report.findings_left_out
   .map((at) => `${whereOf(at, curves)} on ${at.ranks.join(", ")} (${at.why})`).join("; ");
 
@@ -87,7 +87,7 @@ const ofRun = (run) => [
   ...(run.preflight?.results ?? []).filter(({ verdict }) => verdict === "stop" || verdict === "warning").map(checkItem),
 ];
 
-/** Returns the places of points {curve, ranks}: "pp on 4, 8 ranks; dp on 2 ranks". */
+/** Returns a text that says where points {curve, ranks} are: "pp on 4, 8 ranks; dp on 2 ranks". */
 function places(found) {
   const all = [...groupBy(found, ({ curve }) => curve)].map(([curve, points]) => `${curve} on ${ranksText(points.map(({ ranks }) => ranks))}`);
   return all.slice(0, 3).join("; ") + (all.length > 3 ? `; and ${all.length - 3} more curves` : "");
@@ -185,7 +185,7 @@ const badgesOf = ({ labels }, verified) => [
   ...(verified === null ? [{ text: "not verified", kind: "warn" }] : []),
 ];
 
-/** Shows efficiency and labels of a curve's largest point; null if that is `point` or has none. */
+/** Shows a curve's largest point; null if that is `point`, or if it has no efficiency. */
 function beyond(curve, point) {
   const at = largest(curve.points);
   if (at.ranks === point.ranks || at.efficiency.value === null) return null;
@@ -234,7 +234,8 @@ const benchCard = (point, value, ...lines) => card({
   title: joined([point.workload, point.dtype]), ranks: point.ranks, value, lines, badges: badgesOf(point, point.verified),
 });
 
-/** Makes the card of an inference point, by its most tokens per second; null without any. */
+/** Makes the card of an inference point, which shows its row with the most tokens per second; null
+ * if no row has a rate. */
 function inferCard({ point }) {
   const rows = point.rows.filter((at) => at.op === "infer" && at.status === "ok" && known(at.tokens_per_second));
   // Rows whose times have intervals are preferred.
@@ -246,7 +247,7 @@ function inferCard({ point }) {
   return benchCard(point, si(row.tokens_per_second, "tokens/s"), `at batch ${row.batch}, ${seconds(median)} per output token${between}; ${plays} plays`);
 }
 
-/** Makes the card of a serving point, by the highest rate that it sustained; null without rates. */
+/** Makes the card of a serving point, with the highest rate it sustained; null without rates. */
 function serveCard({ point }) {
   const rates = point.rows.filter((at) => at.op === "serve" && at.part === "rate");
   if (rates.length === 0) return null;
@@ -257,7 +258,8 @@ function serveCard({ point }) {
 
 const rates = [["busbw", "B/s", "bus bandwidth"], ["flops", "FLOP/s", "rate"], ["bandwidth", "B/s", "bandwidth"]];
 
-/** Makes the card of a micro-benchmark: the most of the first of `rates` that it has, or null. */
+/** Makes the card of a micro-benchmark, which shows the highest value of the first of `rates` that
+ * its rows have; null if they have none. */
 function peakCard({ point }) {
   for (const [key, unit, name] of rates) {
     const values = point.rows.map((row) => row[key]).filter(known);
@@ -276,7 +278,7 @@ function benchCards(hasCurves) {
 
 const tracingShare = (point) => lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0;
 
-/** Returns the largest losses at headlineOf() the curves, each cause where it is worst. */
+/** Returns the causes that lose most time, each at the headlineOf() point where it costs most. */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
     const point = headlineOf(curve.points);
@@ -300,7 +302,7 @@ function causeOf(at, scale) {
   return causeItem(at, scale, ", ", el("span", { class: "faint" }, `${where}${labels && ` (${labels})`}${more}`));
 }
 
-/** Tells by how much traced steps differ at these causes' points; null if nowhere by over 5%. */
+/** Tells by how much traced steps differ from others at these causes' points; null if below 5%. */
 function tracingText(items) {
   const points = new Map(items.map((at) => [at.point, at.curve]));
   const differing = [...points].filter(([point]) => Math.abs(tracingShare(point)) > 0.05).map(([point, curve]) =>

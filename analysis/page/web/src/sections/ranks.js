@@ -89,7 +89,7 @@ function reach(values, least) {
   return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
 }
 
-/** Returns a function that is true for rows with a label: each, or each nth if they are too low. */
+/** Returns a function that is true for rows with a label: all, or every nth if rows are too low. */
 function everyNth(height) {
   const nth = 2 ** Math.max(0, Math.ceil(Math.log2(13 / height)));
   return (row) => row % nth === 0;
@@ -214,7 +214,7 @@ const pairQuantities = {
   "both ways": { key: "bidirectional", title: "bandwidth of both directions at once", text: bandwidth, more: "faster", less: "slower" },
 };
 const isPair = (row) => row.op === "p2p" && row.src !== undefined;
-/** Replaces the point's ranks in pairs by MPI ranks, which the page shows. */
+/** Replaces the ranks of pairs, counted within the point, by MPI ranks, which the page shows. */
 const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_rank, dst: pair.dst_world_rank }));
 
 /** Returns the hostBlocks() of these MPI ranks; [] if the host of a rank is not known. */

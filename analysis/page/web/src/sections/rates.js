@@ -10,7 +10,8 @@ import {
 
 const others = new Set(["gemm", "memory", "p2p", "overlap", "infer", "serve"]);
 const isCollective = (row) => row.members !== undefined && !others.has(row.op);
-/** Returns words for a line; its name has its ranks and those in which lines of a chart differ. */
+/** Returns words that describe a line of a chart. The line's name consists of its ranks and those
+ * words in which the chart's lines differ. */
 const wordsOf = ({ run, point, row }, runs) => ({
   members: known(row.members) ? `${row.members} ranks` : `${point.ranks} ranks`,
   of: row.members !== point.ranks ? `of ${point.ranks}` : null,
@@ -214,7 +215,7 @@ function kindNames(rows) {
   return (row, ...more) => joined([row.kind, ...more, known(row.numa) && isSplit && `NUMA node ${row.numa}`]);
 }
 
-/** Describes the bandwidth of one rank and of all together at the largest size of each access. */
+/** Describes bars of the bandwidth of one rank and of all at once, at each kind's largest size. */
 function memoryBars(rows, table) {
   const kindOf = kindNames(rows);
   const measured = rows.filter((row) => known(row.bandwidth));
@@ -273,7 +274,7 @@ function ofOverlap(rows) {
     { table: { columns: overlapNumbers, items: rows, caption: "overlap of multiplications and collectives", most: 40 } }];
 }
 
-/** Makes a section with a choice of points that have rows of `op`; show(rows) has its blocks. */
+/** Makes a section with a choice of points that have rows of `op`; show(rows) makes its blocks. */
 const ofPoints = (op, show) => ({ micro }) => {
   const all = micro.map(({ point }) => ({ point, rows: point.rows.filter((row) => row.op === op) })).filter(({ rows }) => rows.length > 0);
   const names = all.map(({ point }) => `${rankCount(point.ranks)}, point ${point.index}`);
@@ -284,12 +285,12 @@ export const memoryBlocks = ofPoints("memory", (rows) => {
   return [{ charts: [memoryBars(rows, table), sizesChart(rows, table)] }];
 });
 export const overlapBlocks = ofPoints("overlap", ofOverlap);
-/** True if a row has enough samples for an interval; others are on no frontier and not joined. */
+/** True if a row has enough samples for an interval; others are on no frontier and on no line. */
 const hasInterval = (row) => known(row.tpot.lower);
 const onFrontier = (row) => row.on_frontier && hasInterval(row);
 const meshOf = ({ point }) => meshText(point.mesh, "one rank");
 
-/** Returns the task of a row as text. Rows are compared within a task, which has its frontier. */
+/** Returns the task of a row as text. Rows are compared within a task, which has one frontier. */
 const question = ({ run, point, dtype, prompt, output }) => joined([run.file, point.model, dtype, `prompt ${prompt}`, `output ${output}`,
   point.options.vocabulary === "off" && "without vocabulary"]);
 

@@ -28,7 +28,7 @@ function phaseColour(colours, phase) {
   return named[phase] ?? colours.parts.other;
 }
 
-/** Returns the colour of an operation `by` "kind", "phase" or "microbatch". */
+/** Returns the colour of an operation, chosen `by` its "kind", "phase" or "microbatch". */
 function spanColour(colours, { phase, microbatch, microbatches, op, by }) {
   if (by === "kind") return colours.parts[communication.has(op) ? "transfer" : copies.has(op) ? "copies" : "compute"];
   const hasHue = by === "microbatch" && microbatch !== null && (phase === "forward" || phase === "backward");
@@ -39,7 +39,7 @@ const textColour = (colours, phase) => ((phase === "backward") !== isDark(colour
 const patterns = new Map();
 const size = 6; // pixels after which a pattern repeats
 
-/** Makes diagonal lines in the colour `line` over `ground` of the opacity `strength`. */
+/** Makes diagonal lines in the colour `line` on the colour `ground` of opacity `strength`. */
 function striped({ ground, strength, line, lineWidth, background }) {
   const key = [ground, line, background].join(" ");
   if (!patterns.has(key)) {
@@ -75,8 +75,8 @@ const idleNames = ["exposed communication", "gap"];
 const idleParts = ["transfer", "gap"];
 const tint = (colours, kind) => ({ fill: colours.parts[idleParts[kind]], opacity: isDark(colours) ? 0.28 : 0.2 });
 
-/** Makes boxes from items [first row, begin, end, last row, ...]. draw(shape, api) draws what is
- * visible of a box; `height` is that of a box in one row, as a share of the row. */
+/** Makes boxes from items [first row, begin, end, last row, ...]. draw(shape, api) draws the
+ * visible part of a box; `height` is the height of a box in one row, as a share of the row. */
 const boxes = (name, data, { height, draw, ...own }) => ({
   type: "custom", name, data, encode: { x: [1, 2], y: [0, 3], tooltip: [] }, clip: true, ...own,
   renderItem({ coordSys: area }, api) {
@@ -159,7 +159,7 @@ function laneTitle(lane) {
 
 const place = (value) => (value >= 0 ? value : null);
 
-/** Returns the operations of a timeline as items; `index` is that of the stream in its lane. */
+/** Returns the operations of a timeline as items; `index` is the stream's number in its lane. */
 const spansOf = ({ spans, lanes, ops, phases }) => spans.lane.map((l, i) => ({
   lane: lanes[l].label, of: lanes[l], rank: lanes[l].world_rank, stream: lanes[l].streams[spans.stream[i]], index: spans.stream[i],
   operation: ops[spans.op[i]], phase: phases[spans.phase[i]], microbatch: place(spans.microbatch[i]), layer: place(spans.layer[i]),
