@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "results/hdf5/run_files.hpp"
+#include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/reader/reader.hpp"
 
 namespace isoscale::analysis {

@@ -14,7 +14,7 @@
 #include "analysis/curves.hpp"
 #include "base/parallel.hpp"
 #include "calibration/calibration.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -13,8 +13,8 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/op_times.hpp"
 #include "analysis/devices/device_state.hpp"
-#include "analysis/efficiency/causes.hpp"
 #include "analysis/efficiency/scaling_laws.hpp"
+#include "analysis/efficiency/slow_ranks_and_links.hpp"
 #include "analysis/microbench/microbench_report.hpp"
 #include "results/reader/summary.hpp"
 #include "results/records/calibration_data.hpp"
@@ -22,7 +22,7 @@
 #include "results/records/point_facts.hpp"
 #include "results/records/run_data.hpp"
 #include "statistics/estimate.hpp"
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 #include "statistics/sample_flags.hpp"
 
 /// Turns run files into reports, which renderers print, with pure functions.
@@ -70,7 +70,7 @@ struct PointReport {
   std::size_t launch = 0;
 };
 
-/// The points of one experiment (identity.hpp), in ascending order of ranks.
+/// The points of one experiment (experiment_identity.hpp), in ascending order of ranks.
 struct Curve {
   std::string title;  ///< "dp, tiny, f32, strong scaling, packed"
   std::vector<PointReport> points;

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::analysis {
 namespace {

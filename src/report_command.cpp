@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/catalog/index.hpp"
-#include "analysis/identity.hpp"
-#include "analysis/merge/join.hpp"
+#include "analysis/catalog/run_index.hpp"
+#include "analysis/experiment_identity.hpp"
+#include "analysis/merge/join_launches.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
@@ -21,7 +21,7 @@
 #include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
-#include "results/hdf5/run_files.hpp"
+#include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/reader/reader.hpp"
 #include "results/reader/summary.hpp"
 

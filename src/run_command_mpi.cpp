@@ -9,7 +9,7 @@
 
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/system_file.hpp"
-#include "analysis/render/machine.hpp"
+#include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "base/log.hpp"

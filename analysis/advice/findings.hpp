@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/merge/join.hpp"
+#include "analysis/merge/join_launches.hpp"
 #include "analysis/report.hpp"
 #include "analysis/unit.hpp"
 

@@ -14,7 +14,7 @@
 #include "analysis/microbench/microbench_report.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 /// Implements the rules about GEMMs and their sizes, clocks, and the bubble of pipelines.
 namespace isoscale::analysis::advice {

@@ -11,20 +11,21 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/breakdown/rank_step.hpp"
-#include "analysis/breakdown/replay.hpp"
+#include "analysis/breakdown/replay_without_network.hpp"
+#include "analysis/breakdown/time_categories.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/breakdown/wait_causes.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::analysis::breakdown {
 namespace {
 
 using units::Nanoseconds;
 
-/// Notes on the replays of a point's steps on a network that takes no time (replay.hpp).
+/// Notes on the replays of a point's steps on a network that takes no time
+/// (replay_without_network.hpp).
 struct ReplayNotes {
   /// Ranks without a trace, replayed with the mean op times of traced ranks with the same program.
   std::set<int> assumed;

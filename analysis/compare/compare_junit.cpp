@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/comparison_stages.hpp"
+#include "analysis/compare/comparison_internals.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 

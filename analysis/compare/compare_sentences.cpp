@@ -9,12 +9,12 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/comparison_stages.hpp"
+#include "analysis/compare/comparison_internals.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/render/cells.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::analysis::compare {
 namespace {

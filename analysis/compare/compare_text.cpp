@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/comparison_stages.hpp"
+#include "analysis/compare/comparison_internals.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "analysis/compare/comparison_stages.hpp"
+#include "analysis/compare/comparison_internals.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/microbench/microbench_report.hpp"
 #include "base/text.hpp"

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/merge/join.hpp"
+#include "analysis/merge/join_launches.hpp"
 #include "analysis/unit.hpp"
 #include "settings/run_config.hpp"
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 
 /// Compares curves of several machines, or of one machine over time. All functions are pure: they
 /// read reports and return results.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/catalog/index.hpp"
+#include "analysis/catalog/run_index.hpp"
 #include "analysis/compare/comparison.hpp"
 
 namespace isoscale::analysis::compare {

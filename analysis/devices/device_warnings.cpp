@@ -14,7 +14,7 @@
 #include "analysis/devices/device_state.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::analysis::devices {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 
 /// Fits scaling laws to the points of a curve.
 namespace isoscale::analysis::efficiency {

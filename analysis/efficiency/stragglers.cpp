@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/efficiency/causes.hpp"
+#include "analysis/efficiency/slow_ranks_and_links.hpp"
 
 #include <algorithm>
 #include <cmath>

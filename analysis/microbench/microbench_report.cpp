@@ -12,7 +12,7 @@
 
 #include "results/records/point_facts.hpp"
 #include "statistics/sample_flags.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::analysis::microbench {

@@ -13,10 +13,10 @@
 #include "results/records/calibration_data.hpp"
 #include "results/records/run_data.hpp"
 #include "statistics/estimate.hpp"
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 
 /// Evaluates the rows of a micro-benchmark's point: the rates of each row, compared with the best
-/// rates of the run and with the peaks of GPU datasheets (row_report.cpp), and from all rows
+/// rates of the run and with the peaks of GPU datasheets (row_rates.cpp), and from all rows
 /// together the speed of pairs of ranks, the slow pairs, and the overlap of GEMMs with collectives.
 namespace isoscale::analysis::microbench {
 

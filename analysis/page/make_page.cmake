@@ -6,7 +6,7 @@
 # OUTPUT embeds it. Without npm or a network, OUTPUT is a copy of ABSENT, which has no page, and
 # BUILD/missing says why; REQUIRED makes that an error. Without OUTPUT it only fetches.
 #
-# cmake -DWEB=web -DBUILD=folder [-DOUTPUT=asset.cpp -DABSENT=asset_absent.cpp -DREQUIRED=ON|OFF]
+# cmake -DWEB=web -DBUILD=folder [-DOUTPUT=asset.cpp -DABSENT=page_asset_absent.cpp -DREQUIRED=ON|OFF]
 #       -P make_page.cmake
 
 # Sets `missing` to the reason why the packages are not there; empty if they are.

@@ -14,7 +14,7 @@ set(page_html "")
 
 set(isoscale_page_source ${page_build}/asset.cpp)
 if(ISOSCALE_PAGE STREQUAL "OFF")
-  set(isoscale_page_source ${CMAKE_CURRENT_LIST_DIR}/asset_absent.cpp)
+  set(isoscale_page_source ${CMAKE_CURRENT_LIST_DIR}/page_asset_absent.cpp)
 elseif(NOT ISOSCALE_PAGE STREQUAL "AUTO" AND NOT ISOSCALE_PAGE STREQUAL "ON")
   if(NOT EXISTS ${ISOSCALE_PAGE})
     message(FATAL_ERROR "ISOSCALE_PAGE: there is no file ${ISOSCALE_PAGE}")
@@ -44,9 +44,9 @@ else()
   file(GLOB page_sources CONFIGURE_DEPENDS ${page_web}/*.mjs ${page_web}/src/* ${page_web}/src/sections/*)
   add_custom_command(OUTPUT ${isoscale_page_source}
     COMMAND ${CMAKE_COMMAND} -DWEB=${page_web} -DBUILD=${page_build} -DOUTPUT=${isoscale_page_source}
-      -DABSENT=${CMAKE_CURRENT_LIST_DIR}/asset_absent.cpp -DREQUIRED=${page_required}
+      -DABSENT=${CMAKE_CURRENT_LIST_DIR}/page_asset_absent.cpp -DREQUIRED=${page_required}
       -P ${CMAKE_CURRENT_LIST_DIR}/make_page.cmake
     DEPENDS ${page_sources} ${page_web}/package-lock.json ${CMAKE_CURRENT_LIST_DIR}/make_page.cmake
-      ${CMAKE_CURRENT_LIST_DIR}/embed.cmake ${CMAKE_CURRENT_LIST_DIR}/asset_absent.cpp
+      ${CMAKE_CURRENT_LIST_DIR}/embed.cmake ${CMAKE_CURRENT_LIST_DIR}/page_asset_absent.cpp
     COMMENT "Bundling the page" VERBATIM)
 endif()

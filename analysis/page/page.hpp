@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "analysis/compare/comparison.hpp"
-#include "analysis/merge/join.hpp"
+#include "analysis/merge/join_launches.hpp"
 #include "analysis/page/point_details.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/render.hpp"

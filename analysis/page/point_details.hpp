@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/merge/join.hpp"
+#include "analysis/merge/join_launches.hpp"
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 
@@ -53,7 +53,7 @@ struct DetailedPoint {
 };
 
 /// Returns the points whose charts a page shows, all with step times: the points of the curves of a
-/// single run, or else the typical launch of each joined point (JoinedCurve in merge/join.hpp).
+/// single run, or else the typical launch of each joined point (see merge::JoinedCurve).
 [[nodiscard]] std::vector<DetailedPoint> detailed_points(const merge::Report& report);
 
 /// Returns the data of a point's charts: run, point, ranks, steps, rank_map, timeline and devices.

@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "analysis/render/cells.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis/render/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"

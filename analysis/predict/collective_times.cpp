@@ -13,9 +13,9 @@
 
 #include "analysis/microbench/microbench_report.hpp"
 #include "analysis/predict/forecast.hpp"
-#include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/render.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis/render/text.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"

@@ -14,7 +14,7 @@
 #include "analysis/unit.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/stack/options.hpp"
 
 namespace isoscale::analysis::predict {

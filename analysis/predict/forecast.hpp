@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/efficiency/losses.hpp"
+#include "analysis/efficiency/pop_factors_and_losses.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"

@@ -8,7 +8,7 @@
 #include "analysis/predict/step_estimate.hpp"
 #include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {

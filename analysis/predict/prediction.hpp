@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/efficiency/losses.hpp"
+#include "analysis/efficiency/pop_factors_and_losses.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/predict/prediction.hpp"
-#include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/json_values.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis/render/text.hpp"
 
 namespace isoscale::analysis::predict {

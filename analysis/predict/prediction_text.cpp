@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "analysis/predict/prediction.hpp"
-#include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/json_values.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis/unit.hpp"
 #include "base/text.hpp"
 

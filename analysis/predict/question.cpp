@@ -16,7 +16,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "simulate/op_time.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {

@@ -19,7 +19,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "units/quantity.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis::predict {

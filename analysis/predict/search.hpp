@@ -87,7 +87,7 @@ struct SearchSpace {
 /// estimated with Detail::trace.
 [[nodiscard]] std::string why_not(const StepEstimate& loser, const StepEstimate& first);
 
-// The declarations below (stage_law.cpp, quick_estimate.cpp) estimate step times quickly. The
+// The declarations below (stage_time_law.cpp, quick_estimate.cpp) estimate step times quickly. The
 // layers of a stage are equal, so a stage's time is linear in their number, and two simulations
 // with few layers give the line. The time of a pipeline of such stages follows from a formula.
 
@@ -190,7 +190,7 @@ class QuickEstimate {
   /// - outputs: on the last stage, for each microbatch between its forward and backward pass, the
   ///   output of the last layer and, except for one microbatch, the logits. With gpipe and zb-h1
   ///   these are all microbatches in flight, else a single one
-  /// - messages: one activation and one gradient that go between stages (stack/stage.cpp)
+  /// - messages: one activation and one gradient that go between stages (stack/stage_program.cpp)
   /// - under way: the larger of two parts that do not exist at the same time, which are the
   ///   activations of one layer that is recomputed, and the backward pass of the output projection
   ///   with its logits

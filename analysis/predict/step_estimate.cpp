@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "program/check_and_replay_sections.hpp"
-#include "program/facts.hpp"
+#include "program/work_and_memory.hpp"
 #include "simulate/noise.hpp"
 #include "simulate/simulate.hpp"
 #include "units/quantity.hpp"

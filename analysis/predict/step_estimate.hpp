@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/efficiency/losses.hpp"
+#include "analysis/efficiency/pop_factors_and_losses.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "results/records/run_data.hpp"
 #include "simulate/layout.hpp"

@@ -14,7 +14,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/render/cells.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"

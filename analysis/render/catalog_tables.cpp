@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/render/cells.hpp"
 #include "analysis/render/render.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "base/text.hpp"
 
 /// Writes an index of runs as tables, as JSON, and as CSV with a line per experiment of each run.

@@ -12,7 +12,7 @@
 
 #include "analysis/breakdown/op_times.hpp"
 #include "program/op.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

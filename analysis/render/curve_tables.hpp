@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/merge/join.hpp"
-#include "analysis/render/cells.hpp"
+#include "analysis/merge/join_launches.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/sections.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis/report.hpp"
 #include "base/text.hpp"
 

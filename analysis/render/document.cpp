@@ -8,7 +8,7 @@
 #include <iterator>
 #include <numeric>
 
-#include "analysis/render/cells.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::render {

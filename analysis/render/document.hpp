@@ -19,7 +19,7 @@
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text.hpp"
 #include "analysis/unit.hpp"
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 
 /// Represents a report as a list of blocks, independent of the output format. Numbers stay numbers,
 /// and texts (except Facts) stay as they are in run files: to_text() and to_markdown() format,

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 

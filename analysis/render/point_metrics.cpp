@@ -7,11 +7,11 @@
 
 #include "analysis/breakdown/op_times.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/render/machine.hpp"
+#include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/record_json.hpp"
 #include "analysis/render/render.hpp"
 #include "results/records/point_facts.hpp"
-#include "results/records/point_layout.hpp"
+#include "results/records/point_field_lists.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

@@ -11,7 +11,7 @@
 #include "analysis/render/text.hpp"
 #include "results/records/counted_steps.hpp"
 #include "results/records/point_facts.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/catalog/index.hpp"
-#include "analysis/merge/join.hpp"
+#include "analysis/catalog/run_index.hpp"
+#include "analysis/merge/join_launches.hpp"
 #include "analysis/render/sections.hpp"
 #include "analysis/report.hpp"
 

@@ -9,15 +9,15 @@
 #include "analysis/advice/findings.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/json_values.hpp"
-#include "analysis/render/machine.hpp"
+#include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/record_json.hpp"
 #include "analysis/render/report_parts.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis/render/text.hpp"
-#include "results/records/layout.hpp"
 #include "results/records/point_facts.hpp"
+#include "results/records/run_field_lists.hpp"
 
 /// Writes the JSON report, and the CSV report from the same JSON objects. A CSV line is made from
 /// the JSON objects of a run, a point and a row; lists such as run_columns name the columns made

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/machine.hpp"
+#include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
 

@@ -8,12 +8,12 @@
 
 #include "analysis/advice/findings.hpp"
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/machine.hpp"
+#include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/report_parts.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis/render/text.hpp"
 
 /// Builds the detailed report as one document, from which plain text and Markdown are written.

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "analysis/advice/findings.hpp"
-#include "analysis/catalog/index.hpp"
-#include "analysis/merge/join.hpp"
+#include "analysis/catalog/run_index.hpp"
+#include "analysis/merge/join_launches.hpp"
 #include "analysis/render/document.hpp"
 
 /// Declares parts of reports: the summary, the findings and the tables of an index of runs.

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/render/cells.hpp"
 #include "analysis/render/render.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
 

@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "analysis/advice/findings.hpp"
-#include "analysis/render/cells.hpp"
-#include "analysis/render/machine.hpp"
+#include "analysis/render/machine_and_preflight.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "base/text.hpp"
 #include "results/records/check_result.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

@@ -22,7 +22,7 @@
 #include "results/records/point_facts.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::analysis::traces {
 namespace {

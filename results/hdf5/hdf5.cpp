@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "results/hdf5/integrity.hpp"
+#include "results/hdf5/file_digest.hpp"
 
 namespace isoscale::results::hdf5 {
 namespace {

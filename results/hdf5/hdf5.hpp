@@ -166,12 +166,12 @@ class Group {
 /// ever changed under its final name. HDF5's own messages are off, too.
 class File {
  public:
-  /// Creates a file, or replaces one, with room for the digest (integrity.hpp) before its data.
+  /// Creates a file, or replaces one, with room for the digest (file_digest.hpp) before its data.
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
   /// True if the signature of HDF5 is at the beginning of the file or after 512 bytes, the size of
-  /// a digest block (integrity.hpp). Also true if the file has at least 8 bytes and begins with a
+  /// a digest block (file_digest.hpp). Also true if the file has at least 8 bytes and begins with a
   /// digest block or a piece of one, since it may have been cut off there.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 

@@ -18,14 +18,14 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/forked_work.hpp"
 #include "base/text.hpp"
+#include "base/work_in_child_process.hpp"
+#include "results/hdf5/file_digest.hpp"
 #include "results/hdf5/hdf5.hpp"
-#include "results/hdf5/integrity.hpp"
-#include "results/hdf5/run_files.hpp"
+#include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/hdf5/run_hdf5.hpp"
 #include "results/reader/summary.hpp"
-#include "results/records/layout.hpp"
+#include "results/records/run_field_lists.hpp"
 
 namespace isoscale::results {
 namespace {
@@ -242,8 +242,8 @@ RunData read_here(const fs::path& path, Accept accept) {
   }
 }
 
-/// Returns the id of the run that an HDF5 file of this format (layout.hpp) belongs to; none when it
-/// has another format. Throws base::Error when it cannot be read.
+/// Returns the id of the run that an HDF5 file of this format belongs to; none when it has another
+/// format. Throws base::Error when it cannot be read.
 std::optional<std::string> id_here(const fs::path& path, std::string_view format) {
   const hdf5::File file = hdf5::File::open_to_read(path);
   const hdf5::Group root = file.root();
@@ -373,8 +373,8 @@ RunData read_apart(const fs::path& path) {
   throw base::UsageError(base::printable(answer.text->substr(1), longest_refusal));
 }
 
-/// Returns the attribute `id` of an HDF5 file of this format (layout.hpp), read in a separate
-/// process; none when the file has another format or cannot be read.
+/// Returns the attribute `id` of an HDF5 file of this format, read in a separate process; none
+/// when the file has another format or cannot be read.
 std::optional<std::string> id_apart(const fs::path& path, std::string_view format) {
   const base::Answer answer = base::answer_within(limits_for(path), [&]() -> std::string {
     try {

@@ -29,8 +29,9 @@ namespace isoscale::results {
 /// be a run file or a part of one, so it must not be overwritten with other content.
 [[nodiscard]] bool may_be_run_file(const std::filesystem::path& path);
 
-/// Returns the id of the run that a file of this format (layout.hpp) belongs to; none when the file
-/// has another format, cannot be read, is missing, a link or not regular. Throws no HDF5 errors.
+/// Returns the id of the run that a file of this format (such as format_name) belongs to; none when
+/// the file has another format, cannot be read, is missing, a link or not regular. Throws no HDF5
+/// errors.
 [[nodiscard]] std::optional<std::string> run_id_of(const std::filesystem::path& path,
                                                    std::string_view format);
 

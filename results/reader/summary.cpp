@@ -18,10 +18,10 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "results/hdf5/integrity.hpp"
+#include "results/hdf5/file_digest.hpp"
 #include "results/records/counted_steps.hpp"
 #include "results/records/json_object.hpp"
-#include "results/records/point_layout.hpp"
+#include "results/records/point_field_lists.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::results {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "results/hdf5/run_files.hpp"
+#include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/records/run_data.hpp"
 
 /// The summary of a run file: the facts that an index of many runs needs, as JSON behind the HDF5

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 
 /// Calibration data are fits to one run's measurements of single operations.
 namespace isoscale::results {

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <utility>
 
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::results {
 

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <set>
 
-#include "results/records/layout.hpp"
-#include "results/records/point_layout.hpp"
+#include "results/records/point_field_lists.hpp"
+#include "results/records/run_field_lists.hpp"
 
 namespace isoscale::results {
 namespace {

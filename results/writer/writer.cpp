@@ -13,11 +13,11 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "results/hdf5/file_digest.hpp"
 #include "results/hdf5/hdf5.hpp"
-#include "results/hdf5/integrity.hpp"
 #include "results/hdf5/run_hdf5.hpp"
 #include "results/reader/reader.hpp"
-#include "results/records/layout.hpp"
+#include "results/records/run_field_lists.hpp"
 
 namespace isoscale::results {
 namespace {

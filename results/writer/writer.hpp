@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "results/hdf5/run_files.hpp"
+#include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/reader/summary.hpp"
 #include "results/records/run_data.hpp"
 #include "settings/run_config.hpp"

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <climits>
 
-#include "base/forked_work.hpp"
 #include "base/text.hpp"
+#include "base/work_in_child_process.hpp"
 
 namespace isoscale::base {
 namespace {

@@ -18,7 +18,7 @@
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 
 namespace isoscale::calibration {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "statistics/estimate.hpp"
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 
 namespace isoscale::calibration {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "base/log.hpp"
 #include "machine/kernel_files.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::comm {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "config/command_line.hpp"
-#include "settings/layer.hpp"
 #include "settings/option_table.hpp"
-#include "settings/values.hpp"
+#include "settings/option_values.hpp"
+#include "settings/settings_layer.hpp"
 
 /// Declares the functions with which the command line is described, parsed and read. They are
 /// defined in command_line.cpp, except that with_all_detail() and the functions of `report`,

@@ -17,8 +17,8 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/app.hpp"
-#include "settings/layer.hpp"
-#include "settings/values.hpp"
+#include "settings/option_values.hpp"
+#include "settings/settings_layer.hpp"
 #include "workloads/api/toml_files.hpp"
 
 namespace isoscale::config {

@@ -6,10 +6,10 @@
 
 #include <stdexcept>
 
-#include "settings/layer.hpp"
 #include "settings/option_table.hpp"
-#include "settings/values.hpp"
-#include "units/text.hpp"
+#include "settings/option_values.hpp"
+#include "settings/settings_layer.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/api/toml_files.hpp"
 #include "workloads/registry.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "settings/values.hpp"
+#include "settings/option_values.hpp"
 
 namespace isoscale::machine {
 namespace {

@@ -11,7 +11,7 @@
 #include <span>
 
 #include "base/text.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::machine {
 namespace {

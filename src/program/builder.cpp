@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "program/buffer_placement.hpp"
 #include "program/hazards.hpp"
 #include "program/operands.hpp"
-#include "program/storage.hpp"
 
 namespace isoscale::program {
 namespace {

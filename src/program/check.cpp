@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "program/hazards.hpp"
-#include "program/match.hpp"
+#include "program/match_communication.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::program {

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "program/buffer_placement.hpp"
 #include "program/hazards.hpp"
-#include "program/storage.hpp"
 
 namespace isoscale::program {
 namespace {

@@ -18,7 +18,7 @@
 #include "runner/plan/step_loop.hpp"
 #include "runner/preflight.hpp"
 #include "runner/run.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 
 namespace isoscale::runner {

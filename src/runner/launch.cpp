@@ -14,13 +14,13 @@
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "machine/job_environment.hpp"
-#include "results/hdf5/run_files.hpp"
+#include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/reader/reader.hpp"
 #include "results/records/counted_steps.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "runner/preflight.hpp"
 #include "runner/resume.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -14,7 +14,7 @@
 #include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
-#include "runner/measure/point.hpp"
+#include "runner/measure/point_context.hpp"
 #include "runner/plan/launch_resources.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/schedule.hpp"

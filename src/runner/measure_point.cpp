@@ -15,7 +15,7 @@
 #include "program/check.hpp"
 #include "program/check_and_replay_sections.hpp"
 #include "runner/measure/gather_point.hpp"
-#include "runner/measure/step_check.hpp"
+#include "runner/measure/step_checksums_and_soak.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/rank_speeds.hpp"
@@ -24,7 +24,7 @@
 #include "runner/run_file.hpp"
 #include "runner/serving/serving.hpp"
 #include "runner/watch/progress.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::runner {

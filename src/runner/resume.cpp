@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "machine/job_environment.hpp"
-#include "results/records/identity.hpp"
+#include "results/records/launch_identity.hpp"
 #include "runner/launch.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/run_file.hpp"

@@ -20,10 +20,10 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "machine/job_environment.hpp"
-#include "results/hdf5/run_files.hpp"
+#include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/reader/reader.hpp"
 #include "results/records/json_object.hpp"
-#include "results/records/layout.hpp"
+#include "results/records/run_field_lists.hpp"
 
 namespace isoscale::runner {
 

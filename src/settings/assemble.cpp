@@ -9,8 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "settings/layer.hpp"
-#include "settings/values.hpp"
+#include "settings/option_values.hpp"
+#include "settings/settings_layer.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::settings {

@@ -12,8 +12,8 @@
 #include <type_traits>
 
 #include "base/text.hpp"
-#include "settings/values.hpp"
-#include "units/text.hpp"
+#include "settings/option_values.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/api/toml_files.hpp"
 
 namespace isoscale::settings {

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "settings/values.hpp"
+#include "settings/option_values.hpp"
 #include "workloads/api/toml_files.hpp"
 
 namespace isoscale::settings {

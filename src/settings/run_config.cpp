@@ -8,7 +8,7 @@
 
 #include <array>
 
-#include "settings/layer.hpp"
+#include "settings/settings_layer.hpp"
 #include "workloads/api/toml_files.hpp"
 
 namespace isoscale::settings {

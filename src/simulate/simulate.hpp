@@ -127,7 +127,7 @@ struct CoarseSteady {
   return settle_each(set, {factor}).front();
 }
 
-// The declarations below (classes.cpp) simulate one rank in place of all ranks of a class.
+// The declarations below (rank_classes.cpp) simulate one rank in place of all ranks of a class.
 
 /// A mesh in which one rank represents all equivalent ranks of the original mesh.
 struct ReducedMesh {

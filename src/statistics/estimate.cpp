@@ -8,7 +8,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 
 namespace isoscale::statistics {
 namespace {

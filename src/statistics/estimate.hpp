@@ -12,7 +12,7 @@
 /// never 0.
 namespace isoscale::statistics {
 
-struct Located;  // robust.hpp
+struct Located;  // quantiles_and_fits.hpp
 
 /// The confidence of an interval that is computed once; nominal_confidence() is for intervals that
 /// are computed repeatedly while measuring.

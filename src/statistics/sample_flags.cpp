@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "statistics/estimate.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::statistics {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/stream_words.hpp"
+#include "executor/cuda/gate_and_progress_words.hpp"
 #include "tests/bench/bench.hpp"
 
 namespace isoscale::executor::cuda {

@@ -13,7 +13,7 @@
 
 #include "bench.hpp"
 #include "comm/communicator.hpp"
-#include "executor/host/host.hpp"
+#include "executor/host/host_executor.hpp"
 #include "program/builder.hpp"
 #include "workloads/gemm/gemm.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
-#include "executor/host/player.hpp"
 #include "executor/host/resources.hpp"
+#include "executor/host/stream_threads.hpp"
 #include "executor/op_requirements.hpp"
 #include "tests/executor/narrow_ops.hpp"
 

@@ -3,7 +3,7 @@
 
 // The tests that every executor must pass, those of this folder and of points in tests/mpi, run on
 // the host.
-#include "executor/host/host.hpp"
+#include "executor/host/host_executor.hpp"
 #include "tests/executor/emulating_executor.hpp"
 #include "tests/executor/executors.hpp"
 #include "tests/mpi/points.hpp"

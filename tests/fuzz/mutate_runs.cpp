@@ -23,13 +23,13 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/catalog/index.hpp"
+#include "analysis/catalog/run_index.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "results/hdf5/integrity.hpp"
+#include "results/hdf5/file_digest.hpp"
 #include "results/reader/reader.hpp"
 #include "results/writer/writer.hpp"
 #include "tests/fuzz/mutation.hpp"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <random>
 
-#include "base/forked_work.hpp"
+#include "base/work_in_child_process.hpp"
 
 /// Damage by chance, the same for the same seed and number on every machine, and what the processes
 /// may use that try it.

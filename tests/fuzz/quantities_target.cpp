@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "settings/values.hpp"
+#include "settings/option_values.hpp"
 #include "tests/fuzz/target.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "results/records/json_object.hpp"
-#include "results/records/point_layout.hpp"
+#include "results/records/point_field_lists.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/unit/results_samples.hpp"
 

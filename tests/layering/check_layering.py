@@ -138,7 +138,7 @@ NAMED_AS_PARENT = {"workloads/api", "workloads/bench", "results/records", "resul
 
 
 #: The functions that make an executor stand beside its interface.
-MADE_ABOVE = {("src/executor/host/host.hpp", "isoscale::executor"),
+MADE_ABOVE = {("src/executor/host/host_executor.hpp", "isoscale::executor"),
               ("src/executor/cuda/device.hpp", "isoscale::executor")}
 
 

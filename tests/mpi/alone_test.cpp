@@ -3,8 +3,8 @@
 
 // One rank alone: gradients are those of the loss, 1/2 |Y|^2, and weights stay finite.
 
-#include "executor/host/host.hpp"
-#include "runner/measure/step_check.hpp"
+#include "executor/host/host_executor.hpp"
+#include "runner/measure/step_checksums_and_soak.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/support/options.hpp"
 #include "tests/unit/matchers.hpp"

@@ -3,7 +3,7 @@
 
 // Micro-benchmarks compare what they give bit by bit, and find a bit that is not right.
 
-#include "executor/host/host.hpp"
+#include "executor/host/host_executor.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/result_rows.hpp"
 #include "tests/executor/emulating_executor.hpp"

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "runner/measure/measure_steps.hpp"
-#include "runner/measure/step_check.hpp"
+#include "runner/measure/step_checksums_and_soak.hpp"
 #include "tests/mpi/point_runs.hpp"
 
 namespace isoscale::runner {

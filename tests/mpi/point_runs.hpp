@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "executor/host/host.hpp"
+#include "executor/host/host_executor.hpp"
 #include "runner/launch.hpp"
 #include "tests/support/options.hpp"
 #include "tests/unit/matchers.hpp"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "comm/communicator.hpp"
-#include "executor/host/host.hpp"
+#include "executor/host/host_executor.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/unit/matchers.hpp"
 

@@ -4,7 +4,7 @@
 // Bits flipped in replayed steps are all found, and on the right rank; nothing is where none are.
 // ISOSCALE_FLIPS: how many are flipped in all.
 
-#include "runner/measure/step_check.hpp"
+#include "runner/measure/step_checksums_and_soak.hpp"
 #include "tests/mpi/point_runs.hpp"
 
 namespace isoscale::runner {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "executor/host/host.hpp"
+#include "executor/host/host_executor.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "tests/executor/emulating_executor.hpp"
 #include "tests/support/options.hpp"

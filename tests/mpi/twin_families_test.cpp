@@ -3,7 +3,7 @@
 
 // Every mesh, schedule and option of a covering set computes what one rank computes.
 
-#include "program/facts.hpp"
+#include "program/work_and_memory.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/stack/geometry.hpp"

@@ -4,10 +4,10 @@
 
 #include <deque>
 
+#include "program/buffer_placement.hpp"
 #include "program/hazards.hpp"
 #include "program/operands.hpp"
 #include "program/program.hpp"
-#include "program/storage.hpp"
 
 /// The least storage that buffers need, given the order of the ops that use them.
 namespace isoscale::program {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/efficiency/losses.hpp"
+#include "analysis/efficiency/pop_factors_and_losses.hpp"
 #include "analysis/render/render.hpp"
 #include "report_samples.hpp"
 #include "series.hpp"

@@ -14,11 +14,11 @@
 #include "base/blake2b.hpp"
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
-#include "base/forked_work.hpp"
 #include "base/handle.hpp"
 #include "base/log.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
+#include "base/work_in_child_process.hpp"
 #include "matchers.hpp"
 
 namespace isoscale::base {

@@ -3,7 +3,7 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/op_times.hpp"
-#include "analysis/breakdown/replay.hpp"
+#include "analysis/breakdown/replay_without_network.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis_test.hpp"
 #include "program/outline.hpp"

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/efficiency/causes.hpp"
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/wait_causes.hpp"
+#include "analysis/efficiency/slow_ranks_and_links.hpp"
 #include "analysis_test.hpp"
 
 namespace isoscale::analysis::efficiency {

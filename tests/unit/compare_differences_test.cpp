@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/comparison_stages.hpp"
+#include "analysis/compare/comparison_internals.hpp"
 #include "compare_samples.hpp"
 
 /// The tests check how sides differ, and why; gates; and the tests of means that both are made of.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/comparison_stages.hpp"
+#include "analysis/compare/comparison_internals.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/text.hpp"
 #include "compare_samples.hpp"

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "parsed_commands.hpp"
-#include "settings/layer.hpp"
+#include "settings/settings_layer.hpp"
 #include "tests/support/scratch_directory.hpp"
 #include "workloads/registry.hpp"
 

@@ -11,7 +11,7 @@
 #include "predict_samples.hpp"
 #include "runner/dry_run.hpp"
 #include "runner/plan/schedule.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "mesh/request.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "words.hpp"
 
 namespace isoscale::mesh {

@@ -9,7 +9,7 @@
 #include "analysis/predict/system_file.hpp"
 #include "analysis_test.hpp"
 #include "known_machine.hpp"
-#include "program/facts.hpp"
+#include "program/work_and_memory.hpp"
 #include "simulate/op_time.hpp"
 #include "tests/support/options.hpp"
 

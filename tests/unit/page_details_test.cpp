@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/lane_spans.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/page/point_details.hpp"
+#include "analysis/page/timeline_spans.hpp"
 #include "analysis/render/text.hpp"
 #include "analysis_test.hpp"
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "analysis/catalog/index.hpp"
-#include "analysis/merge/join.hpp"
+#include "analysis/catalog/run_index.hpp"
+#include "analysis/merge/join_launches.hpp"
 #include "analysis/report.hpp"
 #include "bench_samples.hpp"
 #include "matchers.hpp"

@@ -3,7 +3,7 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/render/cells.hpp"
+#include "analysis/render/table_cells.hpp"
 #include "analysis_test.hpp"
 #include "compare_samples.hpp"
 #include "results/records/point_facts.hpp"

@@ -9,7 +9,7 @@
 #include <csignal>
 
 #include "base/blake2b.hpp"
-#include "results/hdf5/integrity.hpp"
+#include "results/hdf5/file_digest.hpp"
 #include "results_fixture.hpp"
 
 namespace isoscale::results {

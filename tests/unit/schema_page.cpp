@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "results/records/point_layout.hpp"
+#include "results/records/point_field_lists.hpp"
 
 namespace isoscale::results {
 namespace {

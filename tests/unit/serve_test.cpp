@@ -8,7 +8,7 @@
 #include "program/check.hpp"
 #include "stack_samples.hpp"
 #include "workloads/infer/replica.hpp"
-#include "workloads/serve/trials.hpp"
+#include "workloads/serve/load_trials.hpp"
 
 namespace isoscale::workloads::serve {
 namespace {

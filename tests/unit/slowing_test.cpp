@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "executor/host/fault_injection.hpp"
-#include "executor/host/player.hpp"
+#include "executor/host/stream_threads.hpp"
 #include "planned_runs.hpp"
 #include "runner/dry_run.hpp"
 #include "runner/plan/rank_faults.hpp"

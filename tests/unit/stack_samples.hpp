@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "program/facts.hpp"
+#include "program/work_and_memory.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
 #include "workloads/registry.hpp"

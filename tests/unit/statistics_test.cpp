@@ -5,7 +5,7 @@
 #include "analysis_test.hpp"
 #include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
-#include "statistics/robust.hpp"
+#include "statistics/quantiles_and_fits.hpp"
 #include "statistics/sample_flags.hpp"
 
 namespace isoscale::analysis {

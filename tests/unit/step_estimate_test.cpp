@@ -4,7 +4,7 @@
 #include "analysis/breakdown/op_times.hpp"
 #include "analysis_test.hpp"
 #include "predict_samples.hpp"
-#include "program/facts.hpp"
+#include "program/work_and_memory.hpp"
 #include "tests/support/options.hpp"
 #include "workloads/registry.hpp"
 

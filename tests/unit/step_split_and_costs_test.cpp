@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/breakdown/op_times.hpp"
-#include "analysis/breakdown/rank_step.hpp"
-#include "analysis/efficiency/losses.hpp"
+#include "analysis/breakdown/time_categories.hpp"
+#include "analysis/efficiency/pop_factors_and_losses.hpp"
 #include "analysis_test.hpp"
 
 /// Splits of one step of one rank that the tests of the breakdown do not reach, and costs of steps.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/efficiency/causes.hpp"
+#include "analysis/efficiency/slow_ranks_and_links.hpp"
 #include "analysis_test.hpp"
 
 /// The tests check which ranks and which links are found to be slower than others.

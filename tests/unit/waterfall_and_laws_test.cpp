@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/efficiency/losses.hpp"
+#include "analysis/efficiency/pop_factors_and_losses.hpp"
 #include "analysis/efficiency/scaling_laws.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis_test.hpp"

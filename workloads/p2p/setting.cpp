@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "program/fill_and_checksum.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/p2p/p2p.hpp"
 
 namespace isoscale::workloads::p2p {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "workloads/api/workload.hpp"
-#include "workloads/serve/trials.hpp"
+#include "workloads/serve/load_trials.hpp"
 
 namespace isoscale::workloads::serve {
 

@@ -10,8 +10,8 @@
 
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
-#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/matrices_and_op_writer.hpp"
 #include "workloads/stack/model_parameters.hpp"
 
 namespace isoscale::workloads::stack {

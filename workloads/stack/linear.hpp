@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "program/builder.hpp"
-#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/matrices_and_op_writer.hpp"
 
 namespace isoscale::workloads::stack {
 

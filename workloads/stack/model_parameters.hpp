@@ -14,8 +14,8 @@
 #include "program/buffer.hpp"
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
-#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/matrices_and_op_writer.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "executor/cuda/memory.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -136,8 +136,8 @@ void agree_on_captures(const comm::Communicator& point, PreparedProgram& prepare
 }
 
 /// Chooses, in all sections, the ops at whose start the GPU writes a mark to host memory, which
-/// shows where a GPU hangs (stream_words.hpp). `cost` is the time of one mark; without it, no op is
-/// marked.
+/// shows where a GPU hangs (gate_and_progress_words.hpp). `cost` is the time of one mark; without
+/// it, no op is marked.
 void mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
           std::optional<units::Seconds> cost) {
   if (!cost) return;

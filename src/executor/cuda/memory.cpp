@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/log.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

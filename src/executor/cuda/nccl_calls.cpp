@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

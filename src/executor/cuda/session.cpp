@@ -13,7 +13,7 @@
 #include "comm/communicator.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "program/op.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "executor/cuda/communicators.hpp"
+#include "executor/cuda/gate_and_progress_words.hpp"
 #include "executor/cuda/memory.hpp"
 #include "executor/cuda/prepare.hpp"
-#include "executor/cuda/stream_words.hpp"
 #include "executor/cuda/symmetric_transport.hpp"
 #include "executor/executor.hpp"
 #include "executor/plugin.hpp"

@@ -8,9 +8,9 @@
 #include <iterator>
 
 #include "executor/host/compute_ops.hpp"
-#include "executor/host/player.hpp"
+#include "executor/host/stream_threads.hpp"
 #include "program/low_precision.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::executor::host {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "base/text.hpp"
 #include "executor/executor.hpp"
-#include "executor/host/player.hpp"
 #include "executor/host/resources.hpp"
+#include "executor/host/stream_threads.hpp"
 #include "machine/kernel_files.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::executor::host {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "executor/host/communication.hpp"
 #include "executor/host/compute_ops.hpp"
-#include "executor/host/host.hpp"
+#include "executor/host/host_executor.hpp"
 #include "executor/operand_addresses.hpp"
 #include "program/match_table.hpp"
 #include "program/program.hpp"

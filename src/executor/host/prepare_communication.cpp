@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "executor/host/communication.hpp"
-#include "executor/host/host.hpp"
+#include "executor/host/host_executor.hpp"
 
 namespace isoscale::executor::host {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "base/error.hpp"
 #include "machine/kernel_files.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::executor::host {
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "results/records/point_layout.hpp"
+#include "results/records/point_field_lists.hpp"
 
 namespace isoscale::runner::measure {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "base/error.hpp"
 #include "executor/host/compute_ops.hpp"
-#include "executor/host/host.hpp"
+#include "executor/host/host_executor.hpp"
 #include "program/check.hpp"
 #include "program/operands.hpp"
 #include "workloads/stack/options.hpp"

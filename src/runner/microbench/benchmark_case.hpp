@@ -14,7 +14,7 @@
 #include "executor/executor.hpp"
 #include "machine/device_sampler.hpp"
 #include "program/program.hpp"
-#include "runner/measure/point.hpp"
+#include "runner/measure/point_context.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Measures the cases of micro-benchmarks: plays each case until its time is known precisely enough

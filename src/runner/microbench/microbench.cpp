@@ -10,7 +10,7 @@
 #include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/result_rows.hpp"
 #include "runner/watch/progress.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::runner::microbench {

@@ -14,7 +14,7 @@
 #include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
 #include "statistics/estimate.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::runner::microbench {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/text.hpp"
 #include "mesh/mesh.hpp"
 #include "runner/plan/rank_faults.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/registry.hpp"
 #include "workloads/stack/options.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "program/facts.hpp"
 #include "program/program.hpp"
+#include "program/work_and_memory.hpp"
 #include "runner/plan/launch_resources.hpp"
 #include "settings/run_config.hpp"
 #include "units/quantity.hpp"

@@ -12,13 +12,13 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "executor/host/host.hpp"
+#include "executor/host/host_executor.hpp"
 #include "executor/point_requirements.hpp"
 #include "mesh/mesh.hpp"
 #include "program/check_and_replay_sections.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/rank_faults.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/stack/model_parameters.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "runner/plan/step_loop.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::runner::plan {

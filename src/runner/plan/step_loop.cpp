@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::runner::plan {
 namespace {

@@ -14,7 +14,7 @@
 #include "runner/serving/serving.hpp"
 #include "statistics/estimate.hpp"
 #include "units/quantity.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 #include "workloads/serve/serve.hpp"
 
 namespace isoscale::runner::serving {

@@ -9,10 +9,10 @@
 
 #include "comm/message_queue.hpp"
 #include "executor/executor.hpp"
-#include "runner/measure/point.hpp"
+#include "runner/measure/point_context.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/watch/progress.hpp"
-#include "workloads/serve/trials.hpp"
+#include "workloads/serve/load_trials.hpp"
 
 /// Measures how replicas of a model serve requests. A dispatcher, on rank 0 of the point, sends
 /// each request to a replica. The first rank of each replica is its leader: it receives requests,

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "units/text.hpp"
+#include "units/quantity_text.hpp"
 
 namespace isoscale::runner::watch {
 namespace {

@@ -5,6 +5,6 @@ export * from "./blocks.js";
 export * from "./data.js";
 export * from "./dom.js";
 export * from "./format.js";
-export * from "./marks.js";
+export * from "./line_charts.js";
 export * from "./table.js";
 export { partNames } from "./choices.js";

@@ -17,7 +17,7 @@ import {
 } from "./sections/predict.js";
 import { preflightBlocks, provenanceBlocks } from "./sections/provenance.js";
 import { pairsBlocks, ranksBlocks } from "./sections/ranks.js";
-import { collectivesBlocks, gemmBlocks, inferenceBlocks, memoryBlocks, overlapBlocks, servingBlocks } from "./sections/rates.js";
+import { collectivesBlocks, gemmBlocks, inferenceBlocks, memoryBlocks, overlapBlocks, servingBlocks } from "./sections/benchmarks_and_serving.js";
 import { devicesBlocks, stepsBlocks } from "./sections/steps.js";
 import { timelineBlocks } from "./sections/timeline.js";
 

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "executor/cuda/kernels/kernels.hpp"
-#include "executor/cuda/kernels/vectors.cuh"
+#include "executor/cuda/kernels/vector_access.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/vectors.cuh"
+#include "executor/cuda/kernels/vector_access.cuh"
 #include "program/fill_and_checksum.hpp"
 
 namespace isoscale::executor::cuda {
