@@ -52,9 +52,9 @@ void set_side_by_side(Comparison& comparison, const CompareOptions& options);
 /// the launch's file.
 [[nodiscard]] std::vector<Unlike> not_verified(const merge::JoinedCurve& curve);
 
-// The functions below compare two points by the values of their launches, divide their difference
-// among causes, and combine all points into one overall result for each side and into verdicts by
-// the gate (a limit on the loss of throughput).
+// The functions below compare two points by the values of their launches, and divide their
+// difference among causes. pass_through_gate() judges each difference by the gate (a limit on the
+// loss of throughput), and overall() combines all points into one result for each side.
 
 /// A point of a curve, the launches that measured it, and its baseline. It owns none of them.
 struct PointLaunches {

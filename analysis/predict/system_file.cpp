@@ -42,7 +42,7 @@ std::vector<SheetKey> distinct(std::vector<SheetKey> keys) {
 
 /// Reads a file with `parse`: a built-in one by its name, or one whose name ends in .toml. Throws
 /// base::UsageError for an unknown name; the message has the most similar known name. `folder` is
-/// that of the built-in files, `kind` the kind of file in messages: "systems", "system file".
+/// that of the built-in files, such as "systems"; messages call such a file `kind`, "system file".
 template <class Parsed>
 Parsed load(std::string_view name_or_path, std::string_view folder, std::string_view kind,
             std::span<const workloads::Preset> presets,

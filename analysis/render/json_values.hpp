@@ -70,7 +70,7 @@ template <class Items, class Make>
 [[nodiscard]] nlohmann::ordered_json mesh_extents_json(const mesh::Shape& mesh);
 
 // The overloads of value_json() convert a value of any type to JSON; null if it is absent, not
-// finite, or "". Only an absent Estimate is an object, in which all times are null (time_json()).
+// finite, or "", except that an absent Estimate is an object with null times (see time_json()).
 
 [[nodiscard]] inline nlohmann::ordered_json value_json(const std::string& text) {
   return text_or_null(text);

@@ -166,8 +166,8 @@ std::string without_noun(const std::string& part) {
   return noun == std::string::npos ? part : part.substr(0, noun);
 }
 
-/// Names each row after the parts of its curve's title that are not in all titles; returns the
-/// parts that are in all titles.
+/// Names each row after the workload, which is the first part of its curve's title, and the parts
+/// that are not in all titles; returns the other parts, which are in all titles.
 std::string name_rows(std::vector<CurveRow>& rows) {
   std::map<std::string, std::size_t> counts;
   for (const CurveRow& row : rows) {

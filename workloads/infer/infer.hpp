@@ -46,8 +46,8 @@ inline constexpr std::uint64_t most_decoded = 16;
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 /// Returns the small request that verifies the workload: narrow layers, a short prompt, and one
 /// batch size. A batch goes through the pipeline in groups of samples (see groups_of() in
-/// replica.hpp). The batch of the small request has as many groups as the batch of `request` with
-/// the most groups.
+/// replica.hpp). The batch of the small request has at least as many groups as the batch of
+/// `request` with the most groups, and one or two samples for each of these.
 [[nodiscard]] Request twin(const Request& request);
 [[nodiscard]] Request reference(const Request& twin);
 
