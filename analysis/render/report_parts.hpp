@@ -65,8 +65,8 @@ struct BenchesSummary {
 [[nodiscard]] std::vector<std::size_t> shown_findings(std::span<const advice::Finding> findings,
                                                       std::size_t most);
 
-/// Returns the points to which the rules for findings were not applied, with the reasons: "4 ranks
-/// of dp, tp (oversubscribed)"; "" if there are none. The text is not escaped.
+/// Returns the points that some or all rules for findings did not judge, with the reasons: "4 ranks
+/// of dp, tp (oversubscribed)" for workloads dp and tp; "" if there are none. It is not escaped.
 [[nodiscard]] std::string left_out_text(std::span<const advice::NotJudged> left_out);
 
 /// Returns the findings with their evidence, next step, rule and source, and the points to which

@@ -168,11 +168,11 @@ class Delay {
  private:
   /// Returns the mean and variance of the nanoseconds that the noise of single ops adds to a step
   /// of one replica (all ranks with the same coordinates along the axes in `loose_`). It simulates
-  /// one rank for each class and all ranks along the tight axes (see tight_axes), once with and
-  /// once without the noise of ops, and takes the difference. Both simulations include the noise of
-  /// ranks and nodes, since this hides some of the ops' noise. If there are too many ranks, only a
-  /// part of them is simulated. The mean is then multiplied by growth(): the expected largest of as
-  /// many random draws as there are ranks, divided by that for the ranks of the part.
+  /// one rank for each class and all ranks along the tight axes, along which ranks wait for each
+  /// other all through a step, once with and once without the noise of ops, and takes the
+  /// difference. Both simulations include the noise of ranks and nodes, since this hides some of
+  /// the ops' noise. If n ranks along the tight axes are too many, only m of them are simulated. The
+  /// slowest of n is later than the slowest of m, so the mean is then multiplied by growth(m, n).
   [[nodiscard]] Moments op_delay() const {
     constexpr int most_ranks = 256;
     mesh::Shape shape = classes_.outline.mesh;

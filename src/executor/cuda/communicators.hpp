@@ -173,8 +173,8 @@ struct FirstCalls {
 /// The NCCL communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`: makes the communicators that `set` needs, if any, and counts each in
-  /// `point` as a collective of another library (count_other()). Throws NeverReady if making one
+  /// Collective over `point`: makes the communicators that `set` needs, if any. Each is counted in
+  /// `point` (count_other()), so that the supervisor sees progress. Throws NeverReady if making one
   /// takes longer than `limit` (0: no limit).
   Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                 units::Seconds limit);

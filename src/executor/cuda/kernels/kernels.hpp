@@ -49,8 +49,8 @@ namespace isoscale::executor::cuda {
 [[nodiscard]] cudaError_t start(const Arguments<program::SoftmaxGradient>& call,
                                 cudaStream_t stream);
 
-// Select, Spread and Rows take f64, f32, f16 and bf16. A sum is scaled and rounded once, after its
-// last term has been added.
+// Select, Spread and Rows take f64, f32, f16 and bf16. Spread and Rows add all terms of an element
+// before they round the sum; Rows multiplies it by its scale before that.
 
 [[nodiscard]] cudaError_t start(const Arguments<program::Select>& call, cudaStream_t stream);
 [[nodiscard]] cudaError_t start(const Arguments<program::Spread>& call, cudaStream_t stream);
