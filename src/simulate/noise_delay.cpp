@@ -171,8 +171,8 @@ class Delay {
   /// one rank for each class and all ranks along the tight axes, along which ranks wait for each
   /// other all through a step, once with and once without the noise of ops, and takes the
   /// difference. Both simulations include the noise of ranks and nodes, since this hides some of
-  /// the ops' noise. If n ranks along the tight axes are too many, only m are simulated. The slowest of
-  /// n is later than the slowest of m, so the mean is then multiplied by growth(m, n).
+  /// the ops' noise. If n ranks along the tight axes are too many, only m are simulated. The
+  /// slowest of n is later than the slowest of m, so the mean is then multiplied by growth(m, n).
   [[nodiscard]] Moments op_delay() const {
     constexpr int most_ranks = 256;
     mesh::Shape shape = classes_.outline.mesh;
