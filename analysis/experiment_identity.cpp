@@ -19,7 +19,7 @@
 #include "base/text.hpp"
 #include "mesh/mesh.hpp"
 #include "results/records/point_facts.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "results/records/launch_identity.hpp"
+#include "results/records/launch_compatibility.hpp"
 #include "results/records/run_data.hpp"
 
 /// Decides which files hold the same run, and which launches measured the same experiment on the
@@ -75,9 +75,9 @@ struct Experiment {
 [[nodiscard]] std::map<std::string, std::string> settings_of(const results::RunData& run);
 
 /// The hardware and software that a launch ran on, by name: the entries that
-/// results/records/launch_identity.hpp lists, and the recorded environment variables that affect
-/// times. Launches that differ in any of these ran on different machines. Unknown entries are
-/// absent.
+/// results/records/launch_compatibility.hpp lists, and the recorded environment variables that
+/// affect times. Launches that differ in any of these ran on different machines. Unknown entries
+/// are absent.
 using Machine = std::map<std::string, std::string>;
 
 /// Returns all values of a fact over the ranks of a launch, as "A + B"; "" if no rank has it.

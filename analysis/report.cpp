@@ -10,7 +10,7 @@
 #include <numeric>
 #include <utility>
 
-#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
 #include "analysis/curves.hpp"
 #include "base/parallel.hpp"
 #include "calibration/calibration.hpp"

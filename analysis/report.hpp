@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/op_and_link_times.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/efficiency/scaling_laws.hpp"
 #include "analysis/efficiency/slow_ranks_and_links.hpp"
 #include "analysis/microbench/microbench_report.hpp"
 #include "results/reader/summary.hpp"
 #include "results/records/calibration_data.hpp"
-#include "results/records/counted_steps.hpp"
+#include "results/records/measured_step_time.hpp"
 #include "results/records/point_facts.hpp"
 #include "results/records/run_data.hpp"
 #include "statistics/estimate.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "commands.hpp"
+#include "commands_and_output.hpp"
 #include "machine/job_environment.hpp"
 
 namespace isoscale {

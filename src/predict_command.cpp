@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "commands.hpp"
+#include "commands_and_output.hpp"
 
 #include <vector>
 

@@ -20,7 +20,7 @@
 #include "base/log.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
-#include "commands.hpp"
+#include "commands_and_output.hpp"
 #include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/reader/reader.hpp"
 #include "results/reader/summary.hpp"

@@ -15,10 +15,10 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/communicator.hpp"
-#include "commands.hpp"
+#include "commands_and_output.hpp"
 #include "machine/job_environment.hpp"
 #include "results/reader/reader.hpp"
-#include "runner/preflight.hpp"
+#include "runner/preflight_and_executor_choice.hpp"
 #include "runner/run.hpp"
 #include "runner/watch/supervisor.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "commands.hpp"
+#include "commands_and_output.hpp"
 
 namespace isoscale {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "analysis/merge/join_launches.hpp"
 #include "analysis/report.hpp"
-#include "analysis/unit.hpp"
+#include "analysis/value_units.hpp"
 
 /// Defines the findings that open a report: ranked sentences, each with evidence and a next step.
 namespace isoscale::analysis::advice {

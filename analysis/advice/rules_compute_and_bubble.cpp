@@ -9,7 +9,7 @@
 #include <string>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/op_and_link_times.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/microbench/microbench_report.hpp"
 #include "calibration/calibration.hpp"

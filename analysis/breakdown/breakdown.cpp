@@ -11,9 +11,9 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/breakdown/matched_traces.hpp"
 #include "analysis/breakdown/replay_without_network.hpp"
-#include "analysis/breakdown/time_categories.hpp"
-#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/time_attribution.hpp"
 #include "analysis/breakdown/wait_causes.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"

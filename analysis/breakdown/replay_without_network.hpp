@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
 #include "program/outline.hpp"
 
 /// Divides waiting by its cause: the same ranks are late in every step (imbalance), or different

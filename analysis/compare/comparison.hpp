@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/merge/join_launches.hpp"
-#include "analysis/unit.hpp"
+#include "analysis/value_units.hpp"
 #include "settings/run_config.hpp"
 #include "statistics/quantiles_and_fits.hpp"
 

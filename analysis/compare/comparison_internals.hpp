@@ -103,4 +103,7 @@ inline constexpr std::size_t least_launches = 3;
 /// Compares each side except the first with the first side over all points.
 [[nodiscard]] std::vector<Overall> overall(const Comparison& of);
 
+/// Divides the rates of all points by peaks, bandwidths and watts (normalised_rates.cpp).
+void normalise_all(Comparison& comparison);
+
 }  // namespace isoscale::analysis::compare

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 

@@ -13,7 +13,7 @@
 #include "results/records/point_facts.hpp"
 #include "statistics/sample_flags.hpp"
 #include "units/quantity_text.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::analysis::microbench {
 namespace {

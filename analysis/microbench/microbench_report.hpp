@@ -16,8 +16,9 @@
 #include "statistics/quantiles_and_fits.hpp"
 
 /// Evaluates the rows of a micro-benchmark's point: the rates of each row, compared with the best
-/// rates of the run and with the peaks of GPU datasheets (row_rates.cpp), and from all rows
-/// together the speed of pairs of ranks, the slow pairs, and the overlap of GEMMs with collectives.
+/// rates of the run and with the peaks of GPU datasheets (row_rates_and_datasheets.cpp), and from
+/// all rows together the speed of pairs of ranks, the slow pairs, and the overlap of GEMMs with
+/// collectives.
 namespace isoscale::analysis::microbench {
 
 /// The peak rates in a GPU's datasheet. Unknown rates are absent.

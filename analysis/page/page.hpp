@@ -71,6 +71,20 @@ inline constexpr std::size_t longest_text = 2000;
 /// replace system.ranks. Long lists are cut, as `notes` says.
 void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 
+/// Reduces a report to at most `most` bytes, as far as possible. It removes layers beyond a fixed
+/// number, then rows of micro-benchmarks, then all points of launches, from the last launch on.
+void sample_report(nlohmann::ordered_json& report, std::size_t most, PageNotes& notes);
+
+/// Returns the details of points, in at most `most` bytes in all. If each point would get less than
+/// 64,000 bytes, only those with the most ranks have details. Points are served in ascending
+/// order of ranks; each gets an equal share of the bytes that are left.
+[[nodiscard]] nlohmann::ordered_json sampled_details(const std::vector<DetailedPoint>& points,
+                                                     std::size_t most, PageNotes& notes);
+
+/// Limits the points of a prediction to most_page_forecasts: the last what-ifs are removed if they
+/// are too many, and all curves keep the same rank counts, spread evenly.
+void thin_curves(nlohmann::ordered_json& prediction, PageNotes& notes);
+
 /// Returns a list of kinds of ranks with the keys ranks ("0-63"), count, hosts (the first eight),
 /// more_hosts (the number of others), and the facts: text and number. Ranks of a kind differ only
 /// in facts that identify a rank: the UUID of a GPU and the like, and each fact that no two ranks

@@ -8,7 +8,9 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -130,6 +132,105 @@ void prune_warnings(Json& run, PageNotes& notes) {
   warnings.erase(warnings.begin() + most, warnings.end());
 }
 
+/// Keeps at most `most` of `points`: the first, the last, and others spread evenly between them.
+void thin(Json& points, std::size_t most) {
+  const std::size_t count = points.size();
+  if (count <= most) return;
+  Json kept = Json::array();
+  for (std::size_t i = 0; i < most; ++i) {
+    kept.push_back(std::move(points[i * (count - 1) / (most - 1)]));
+  }
+  points = std::move(kept);
+}
+
+/// True if a row must stay on the page: it is not ok, or it measures a slow pair of ranks.
+bool matters(const Json& row, const std::set<std::pair<int, int>>& slow) {
+  if (row.contains("status") && row["status"] != "ok") return true;
+  const auto is_rank = [&](const char* key) { return row.contains(key) && row[key].is_number(); };
+  return is_rank("src") && is_rank("dst") &&
+         slow.contains({row["src"].get<int>(), row["dst"].get<int>()});
+}
+
+/// Keeps about `share` (0 to 1) of a point's rows, and all rows that matter (see matters()).
+void thin_rows(Json& point, double share) {
+  std::set<std::pair<int, int>> slow;
+  for (const Json& at : point["slow_pairs"]) {
+    slow.insert({at["src"].get<int>(), at["dst"].get<int>()});
+  }
+  constexpr std::size_t few = 64;  // rows; a point with at most so many keeps all
+  Json& rows = point["rows"];
+  if (rows.size() <= few) return;
+  Json kept = Json::array();
+  double credit = 1;
+  for (Json& row : rows) {
+    credit += share;
+    const bool is_due = credit >= 1;
+    if (is_due) credit -= 1;
+    if (is_due || matters(row, slow)) kept.push_back(std::move(row));
+  }
+  rows = std::move(kept);
+}
+
+/// Removes rows that together take about `bytes`, spread evenly. Rows that matter (see matters())
+/// and all rows of points with at most 64 rows stay, even if the others take less than `bytes`.
+void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
+  std::size_t of_rows = 0;
+  Shown rows;
+  for (const Json& run : report["runs"]) {
+    for (const Json& point : run["points"]) {
+      of_rows += page_bytes(point["rows"]);
+      rows.all += point["rows"].size();
+    }
+  }
+  const double share =
+      of_rows > bytes ? static_cast<double>(of_rows - bytes) / static_cast<double>(of_rows) : 0.0;
+  for (Json& run : report["runs"]) {
+    for (Json& point : run["points"]) {
+      thin_rows(point, share);
+      rows.shown += point["rows"].size();
+    }
+  }
+  note_shown(rows,
+             "rows of micro-benchmarks are shown, with all that failed and all slow pairs; "
+             "report --format json has all",
+             notes);
+}
+
+/// Keeps the layers that take most time: `most_layers` in all, but at least `fewest` of each point.
+void sample_layers(Json& report, PageNotes& notes) {
+  constexpr std::size_t most_layers = 6000, fewest = 8;
+  std::vector<Json*> split;
+  for (Json& run : report["runs"]) {
+    for (Json& point : run["points"]) {
+      if (point["breakdown_by"].is_object()) split.push_back(&point["breakdown_by"]["layer"]);
+    }
+  }
+  const auto seconds = [](const Json& layer) {
+    double sum = 0;
+    for (const Json& part : layer) sum += part.is_number() ? part.get<double>() : 0.0;
+    return sum;
+  };
+  Shown layers;
+  for (Json* const at : split) {
+    const std::size_t most = std::max(fewest, most_layers / split.size());
+    std::vector<double> times;
+    for (const Json& layer : *at) times.push_back(seconds(layer));
+    layers.all += times.size();
+    layers.shown += std::min(times.size(), most);
+    if (times.size() <= most) continue;
+    std::ranges::sort(times, std::ranges::greater{});
+    Json kept = Json::object();
+    for (auto& [name, layer] : at->items()) {
+      if (kept.size() < most && seconds(layer) >= times[most - 1]) kept[name] = std::move(layer);
+    }
+    *at = std::move(kept);
+  }
+  note_shown(layers,
+             "layers are shown in breakdowns, those that take the most time; report "
+             "--format json has all",
+             notes);
+}
+
 }  // namespace
 
 Json kinds_of_ranks(const Json& ranks) {
@@ -187,6 +288,69 @@ void cut_texts(Json& data, PageNotes& notes) {
   if (count == 0) return;
   notes.push_back(fmt::format("{} longer than {} characters {} cut", base::counted(count, "text"),
                               longest_text, count == 1 ? "is" : "are"));
+}
+
+void sample_report(Json& report, std::size_t most, PageNotes& notes) {
+  sample_layers(report, notes);
+  std::size_t bytes = page_bytes(report);
+  if (bytes > most) {
+    sample_rows(report, bytes - most, notes);
+    bytes = page_bytes(report);
+  }
+  Json& runs = report["runs"];
+  std::size_t shown = runs.size();
+  while (shown > 1 && bytes > most) {
+    Json& points = runs[--shown]["points"];
+    bytes -= std::min(bytes, page_bytes(points));
+    points = Json::array();
+  }
+  note_shown({.shown = shown, .all = runs.size()},
+             "launches have their own points, the first; the joined curves are of all launches",
+             notes);
+}
+
+Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most, PageNotes& notes) {
+  constexpr std::size_t fewest = 64'000;
+  std::vector<std::size_t> order(points.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return points[i].point->data->ranks; });
+  std::size_t left = std::min(points.size(), std::max<std::size_t>(1, most / fewest));
+  std::vector<Json> made(points.size());
+  for (const std::size_t i : std::span{order}.last(left)) {
+    Json details = point_details(points[i], limits_within(*points[i].point->data, most / left--));
+    const std::size_t bytes = page_bytes(details) + 1;
+    if (bytes > most) continue;  // long names can exceed the estimate of limits_within()
+    most -= bytes;
+    made[i] = std::move(details);
+  }
+  Json details = Json::array();
+  std::vector<DetailedPoint> shown;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (made[i].is_null()) continue;
+    details.push_back(std::move(made[i]));
+    shown.push_back(points[i]);
+  }
+  note_shown({.shown = shown.size(), .all = points.size()},
+             "points have pictures of steps, ranks, timeline and devices, those of the most ranks",
+             notes);
+  note_details(shown, details, notes);
+  return details;
+}
+
+void thin_curves(Json& prediction, PageNotes& notes) {
+  const std::size_t counts = prediction["curve"]["points"].size();
+  Json& what_if = prediction["what_if"];
+  constexpr std::size_t fewest = 2;  // points that each curve keeps: the first and the last
+  constexpr std::size_t most_curves = most_page_forecasts / fewest;
+  if (what_if.size() + 1 > most_curves) {
+    notes.push_back(fmt::format("{} of {} what-ifs are shown", most_curves - 1, what_if.size()));
+    what_if.erase(what_if.begin() + (most_curves - 1), what_if.end());
+  }
+  const std::size_t most = std::max(fewest, most_page_forecasts / (what_if.size() + 1));
+  if (counts <= most) return;
+  notes.push_back(fmt::format("{} of {} rank counts of each curve are shown", most, counts));
+  thin(prediction["curve"]["points"], most);
+  for (Json& curve : what_if) thin(curve["points"], most);
 }
 
 }  // namespace isoscale::analysis::page

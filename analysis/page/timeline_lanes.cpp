@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
 #include "analysis/page/timeline_spans.hpp"
 #include "results/records/point_facts.hpp"
 

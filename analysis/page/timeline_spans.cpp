@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
 
 namespace isoscale::analysis::page {
 namespace {

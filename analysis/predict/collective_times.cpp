@@ -21,7 +21,7 @@
 #include "base/text.hpp"
 #include "simulate/op_time.hpp"
 #include "workloads/collectives/collectives.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/predict/search.hpp"
-#include "analysis/unit.hpp"
+#include "analysis/value_units.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "units/quantity_text.hpp"

@@ -9,7 +9,7 @@
 
 #include "analysis/predict/forecast.hpp"
 #include "workloads/hybrid/hybrid.hpp"
-#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::analysis::predict {
 

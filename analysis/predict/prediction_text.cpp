@@ -16,7 +16,7 @@
 #include "analysis/render/document.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/table_cells.hpp"
-#include "analysis/unit.hpp"
+#include "analysis/value_units.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::predict {

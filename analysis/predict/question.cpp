@@ -17,7 +17,7 @@
 #include "base/text.hpp"
 #include "simulate/op_time.hpp"
 #include "units/quantity_text.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

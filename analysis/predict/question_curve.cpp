@@ -11,7 +11,7 @@
 #include "analysis/predict/question.hpp"
 #include "base/error.hpp"
 #include "results/records/point_facts.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

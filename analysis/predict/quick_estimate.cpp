@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/search.hpp"
+#include "analysis/predict/quick_estimate.hpp"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,10 @@
 
 #include "analysis/predict/forecast.hpp"
 #include "base/parallel.hpp"
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 #include "simulate/op_time.hpp"
-#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/options.hpp"
+#include "workloads/stack/partitioning.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis::predict {

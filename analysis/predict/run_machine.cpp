@@ -22,7 +22,7 @@
 #include "simulate/op_time.hpp"
 #include "statistics/estimate.hpp"
 #include "workloads/api/toml_files.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::analysis::predict {
 

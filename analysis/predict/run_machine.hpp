@@ -98,7 +98,8 @@ inline constexpr double assumed_launch_deviation = 0.02;
 /// Returns the seconds of results::step_time(); 0 if there is none.
 [[nodiscard]] double median_step(const results::PointData& point);
 
-// The declarations below compare simulated with measured step times (model_fit.cpp).
+// The declarations below compare simulated with measured step times
+// (correction_and_uncertainty.cpp).
 
 /// The result of comparing simulated with measured points.
 struct ModelFit {

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/breakdown/traced_steps.hpp"
-#include "results/records/counted_steps.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
+#include "results/records/measured_step_time.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/sample_flags.hpp"
 

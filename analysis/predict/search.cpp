@@ -15,7 +15,8 @@
 #include <utility>
 
 #include "analysis/predict/forecast.hpp"
-#include "analysis/unit.hpp"
+#include "analysis/predict/quick_estimate.hpp"
+#include "analysis/value_units.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "units/quantity.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/search.hpp"
+#include "analysis/predict/quick_estimate.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,14 +9,14 @@
 #include <map>
 #include <utility>
 
-#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
 #include "base/error.hpp"
-#include "results/records/counted_steps.hpp"
+#include "results/records/measured_step_time.hpp"
 #include "results/records/point_facts.hpp"
 #include "simulate/op_time.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

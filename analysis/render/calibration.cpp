@@ -15,7 +15,7 @@
 #include "analysis/render/record_json.hpp"
 #include "analysis/render/render.hpp"
 #include "base/text.hpp"
-#include "results/records/run_field_lists.hpp"
+#include "results/records/run_and_calibration_fields.hpp"
 
 /// Writes the calibration of a run: the curves and rates fitted to rows of micro-benchmarks.
 namespace isoscale::analysis::render {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <set>
 
-#include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/op_and_link_times.hpp"
 #include "program/op.hpp"
 #include "units/quantity_text.hpp"
 

@@ -18,7 +18,7 @@
 #include "analysis/group_by.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/unit.hpp"
+#include "analysis/value_units.hpp"
 #include "statistics/quantiles_and_fits.hpp"
 
 /// Represents a report as a list of blocks, independent of the output format. Numbers stay numbers,

@@ -18,7 +18,7 @@
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
-#include "results/records/run_field_lists.hpp"
+#include "results/records/run_and_calibration_fields.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/op_and_link_times.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/record_json.hpp"
 #include "analysis/render/render.hpp"
 #include "results/records/point_facts.hpp"
-#include "results/records/point_field_lists.hpp"
+#include "results/records/point_fields.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "analysis/render/json_values.hpp"
-#include "results/records/list_fields.hpp"
+#include "results/records/composite_fields.hpp"
 
 /// Writes records of run files as JSON, using their lists of fields (fields.hpp), so that a new
 /// stored field is in the report without further code. The keys are the fields' names in the file,

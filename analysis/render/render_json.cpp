@@ -13,11 +13,11 @@
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/record_json.hpp"
-#include "analysis/render/report_parts.hpp"
+#include "analysis/render/summary.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "analysis/render/text.hpp"
 #include "results/records/point_facts.hpp"
-#include "results/records/run_field_lists.hpp"
+#include "results/records/run_and_calibration_fields.hpp"
 
 /// Writes the JSON report, and the CSV report from the same JSON objects. A CSV line is made from
 /// the JSON objects of a run, a point and a row; lists such as run_columns name the columns made

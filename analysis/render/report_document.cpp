@@ -12,7 +12,7 @@
 #include "analysis/render/document.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/render/report_parts.hpp"
+#include "analysis/render/summary.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "analysis/render/text.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/report_parts.hpp"
+#include "analysis/render/summary.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +17,7 @@
 #include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "base/text.hpp"
-#include "results/records/check_result.hpp"
+#include "results/records/preflight_result.hpp"
 #include "units/quantity_text.hpp"
 
 namespace isoscale::analysis::render {

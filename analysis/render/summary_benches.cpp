@@ -12,7 +12,7 @@
 #include "analysis/curves.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/report_parts.hpp"
+#include "analysis/render/summary.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "base/text.hpp"
 #include "statistics/estimate.hpp"

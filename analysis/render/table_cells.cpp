@@ -11,7 +11,7 @@
 
 #include "analysis/curves.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/unit.hpp"
+#include "analysis/value_units.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "units/quantity_text.hpp"

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
 #include "analysis/output_file.hpp"
 #include "base/text.hpp"
 #include "program/op.hpp"

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <type_traits>
 
-#include "results/records/point_field_lists.hpp"
+#include "results/records/point_fields.hpp"
 
 namespace isoscale::results {
 namespace {

@@ -23,7 +23,7 @@ void put_marks(hdf5::Group& root, std::string_view format);
 /// Writes a run's fields and an empty group for its points, but not what put_marks() writes.
 void put_header(hdf5::Group& root, const RunData& run);
 /// Writes the fields that may change until a run ends: its warnings and calibration (run_end in
-/// run_field_lists.hpp), its status and its end time.
+/// run_and_calibration_fields.hpp), its status and its end time.
 void put_end(hdf5::Group& root, const RunData& run);
 /// Writes a point to the group `points` in a file's root group.
 void put_point(const hdf5::Group& root, const PointData& point);

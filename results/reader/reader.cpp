@@ -25,7 +25,7 @@
 #include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/hdf5/run_hdf5.hpp"
 #include "results/reader/summary.hpp"
-#include "results/records/run_field_lists.hpp"
+#include "results/records/run_and_calibration_fields.hpp"
 
 namespace isoscale::results {
 namespace {

@@ -19,9 +19,9 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "results/hdf5/file_digest.hpp"
-#include "results/records/counted_steps.hpp"
 #include "results/records/json_object.hpp"
-#include "results/records/point_field_lists.hpp"
+#include "results/records/measured_step_time.hpp"
+#include "results/records/point_fields.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::results {

@@ -16,7 +16,7 @@
 /// file with HDF5 removes the summary.
 namespace isoscale::results {
 
-/// The measured results of a point that a summary keeps; untraced_times() is in counted_steps.hpp.
+/// The measured results of a point that a summary keeps (see measured_step_time.hpp).
 struct PointFigures {
   std::optional<double> step_time{};  ///< seconds, median of untraced_times()
   std::size_t counted = 0;            ///< number of untraced_times()

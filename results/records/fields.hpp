@@ -28,8 +28,8 @@
 /// base::Error for fields that are missing or out of range.
 namespace isoscale::results {
 
-/// The tuple of a record's fields. run_field_lists.hpp and other headers specialise it for each
-/// record.
+/// The tuple of a record's fields. run_and_calibration_fields.hpp and other headers specialise it
+/// for each record.
 template <class Record>
 constexpr auto fields_of = nullptr;
 

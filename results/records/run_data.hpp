@@ -13,8 +13,8 @@
 #include "mesh/mesh.hpp"
 #include "program/outline.hpp"
 #include "results/records/calibration_data.hpp"
-#include "results/records/check_result.hpp"
-#include "results/records/device_records.hpp"
+#include "results/records/executor_and_sampler_records.hpp"
+#include "results/records/preflight_result.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 

@@ -17,7 +17,7 @@
 #include "results/hdf5/hdf5.hpp"
 #include "results/hdf5/run_hdf5.hpp"
 #include "results/reader/reader.hpp"
-#include "results/records/run_field_lists.hpp"
+#include "results/records/run_and_calibration_fields.hpp"
 
 namespace isoscale::results {
 namespace {

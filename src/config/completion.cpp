@@ -9,7 +9,7 @@
 #include "config/app.hpp"
 #include "mesh/mesh.hpp"
 #include "workloads/api/toml_files.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::config {
 namespace {

@@ -11,7 +11,7 @@
 #include "settings/settings_layer.hpp"
 #include "units/quantity_text.hpp"
 #include "workloads/api/toml_files.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::config {
 namespace {

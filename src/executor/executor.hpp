@@ -14,9 +14,9 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 #include "program/program.hpp"
-#include "results/records/device_records.hpp"
+#include "results/records/executor_and_sampler_records.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 

@@ -27,8 +27,8 @@ struct CudaOptions {
   units::Seconds communicator_timeout{120};
   /// The time that a GPU stream is assumed to need for a mark, a write to host memory that shows
   /// that an op has started. Only so many ops are marked that the marks of a stream take at most
-  /// 0.5% of the least time that its ops need (see choose_marks() of the CUDA executor). 0: every op
-  /// is marked. Absent: no op is marked.
+  /// 0.5% of the least time that its ops need (see choose_marks() of the CUDA executor). 0: every
+  /// op is marked. Absent: no op is marked.
   std::optional<units::Seconds> mark_cost{1e-6};
   /// GEMM algorithms that an earlier run chose by timing candidates. Each is used, without new
   /// timing, for the GEMM shape for which it was chosen.

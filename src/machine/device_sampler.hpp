@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "results/records/device_records.hpp"
+#include "results/records/executor_and_sampler_records.hpp"
 #include "units/quantity.hpp"
 
 /// Samples a machine's devices at intervals during a measurement: the sources of samples, and the

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "machine/hwloc_handles.hpp"
-#include "machine/kernel_files.hpp"
+#include "machine/procfs_and_cgroups.hpp"
 
 namespace isoscale::machine {
 namespace {

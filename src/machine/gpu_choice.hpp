@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 #include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 

@@ -16,7 +16,7 @@
 
 #include "base/folder_entries.hpp"
 #include "base/text.hpp"
-#include "machine/kernel_files.hpp"
+#include "machine/procfs_and_cgroups.hpp"
 
 namespace isoscale::preflight {
 namespace {

@@ -54,8 +54,9 @@ struct FactSources {
 namespace nvml = machine::nvml;
 
 /// Adds the GPUs of a node with their Xids (driver error codes), and how each pair of GPUs is
-/// linked (gpus.cpp). GPUs that NVML lists come first, in its order; then those that only the PCI
-/// bus shows. `gpus` stays absent if neither could be asked, and `gpus_lost` if NVML could not.
+/// linked (collect_gpus.cpp). GPUs that NVML lists come first, in its order; then those that only
+/// the PCI bus shows. `gpus` stays absent if neither could be asked, and `gpus_lost` if NVML could
+/// not.
 void add_gpus(CheckedNode& node, const FactSources& sources);
 
 /// Adds to each GPU the Xids (error codes of NVIDIA's driver) that the kernel's log reports for it
@@ -63,7 +64,7 @@ void add_gpus(CheckedNode& node, const FactSources& sources);
 void add_xids(std::vector<GpuFacts>& gpus, const std::filesystem::path& root);
 
 // The functions below read what the kernel's files show about PCI functions and about the path
-// between two of them (pci.cpp).
+// between two of them (pci_facts.cpp).
 
 /// Returns the facts of a PCI function; a fact is absent if the kernel has no file for it, or does
 /// not know it. `function` is its folder in sysfs, or a link to it.

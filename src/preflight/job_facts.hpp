@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "machine/gpu_facts.hpp"
-#include "results/records/check_result.hpp"
+#include "results/records/preflight_result.hpp"
 
 /// The facts about a job's nodes and ranks that preflight judges before the job measures. A fact
 /// that could not be found out is absent. Bytes, hertz, watts and bits per second are plain

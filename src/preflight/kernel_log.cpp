@@ -16,7 +16,7 @@
 #include <map>
 
 #include "base/handle.hpp"
-#include "machine/kernel_files.hpp"
+#include "machine/procfs_and_cgroups.hpp"
 #include "preflight/collect_facts.hpp"
 
 namespace isoscale::preflight {

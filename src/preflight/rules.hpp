@@ -23,8 +23,8 @@
 namespace isoscale::preflight {
 
 // The following functions return a job's facts in the forms that rules need: GPUs, ports and ranks
-// by node, environment variables, and the adapters near a GPU (job_lookups.cpp). The time that each
-// function takes is linear in the number of ranks and devices.
+// by node, environment variables, and the adapters near a GPU (rule_helpers.cpp). The time that
+// each function takes is linear in the number of ranks and devices.
 
 /// The host and the device that a finding is about. Either is "" if the finding is not about a
 /// particular one.

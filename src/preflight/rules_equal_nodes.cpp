@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
-#include "results/records/launch_identity.hpp"
+#include "results/records/launch_compatibility.hpp"
 #include "units/quantity_text.hpp"
 
 /// These rules compare things that should be the same: the software of all ranks, GPUs of the same

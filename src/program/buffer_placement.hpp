@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "program/hazards.hpp"
+#include "program/op_order.hpp"
 #include "program/program.hpp"
 
 namespace isoscale::program {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "program/buffer_placement.hpp"
-#include "program/hazards.hpp"
+#include "program/op_order.hpp"
 
 namespace isoscale::program {
 namespace {

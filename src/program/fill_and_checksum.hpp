@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 
 /// Computes the values that Fill writes and the terms of the checksums of Checksum ops. Values
 /// depend on key and global index alone, so that every mesh and every executor has the same data.

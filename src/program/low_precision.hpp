@@ -8,7 +8,7 @@
 #include <limits>
 #include <optional>
 
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 
 /// Converts between f64 or f32 and the floating types of 16 and 8 bits, by plain constexpr
 /// functions that executors, verification and tests share. All rounding is to nearest even.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 
 namespace isoscale::program {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 #include "program/op.hpp"
 
 /// Lists the operands of each op kind in a table, and derives from the table which elements an op

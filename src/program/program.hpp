@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::program {

@@ -16,7 +16,7 @@
 #include "runner/plan/launch_resources.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/step_loop.hpp"
-#include "runner/preflight.hpp"
+#include "runner/preflight_and_executor_choice.hpp"
 #include "runner/run.hpp"
 #include "units/quantity_text.hpp"
 #include "workloads/hybrid/hybrid.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/launch.hpp"
+#include "runner/run_points.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,20 +12,20 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "program/check.hpp"
 #include "program/check_and_replay_sections.hpp"
-#include "runner/measure/gather_point.hpp"
+#include "program/check_races_and_matching.hpp"
+#include "runner/measure/gather_and_sample_point.hpp"
+#include "runner/measure/reference_check.hpp"
 #include "runner/measure/step_checksums_and_soak.hpp"
-#include "runner/measure/twin_check.hpp"
-#include "runner/microbench/benchmark_case.hpp"
+#include "runner/microbench/measure_case.hpp"
 #include "runner/microbench/rank_speeds.hpp"
+#include "runner/plan/injected_faults.hpp"
 #include "runner/plan/launch_resources.hpp"
-#include "runner/plan/rank_faults.hpp"
 #include "runner/run_file.hpp"
 #include "runner/serving/serving.hpp"
-#include "runner/watch/progress.hpp"
+#include "runner/watch/activity_and_progress_line.hpp"
 #include "units/quantity_text.hpp"
-#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::runner {
 namespace {

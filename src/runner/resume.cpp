@@ -14,10 +14,10 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "machine/job_environment.hpp"
-#include "results/records/launch_identity.hpp"
-#include "runner/launch.hpp"
+#include "results/records/launch_compatibility.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/run_file.hpp"
+#include "runner/run_points.hpp"
 #include "runner/watch/stuck_ranks.hpp"
 
 namespace isoscale::runner {

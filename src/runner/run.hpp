@@ -12,7 +12,7 @@
 #include "runner/watch/supervisor.hpp"
 #include "settings/run_config.hpp"
 
-/// Runs one launch from its plan to its finished run file; run() is defined in launch.cpp.
+/// Runs one launch from its plan to its finished run file; run() is defined in run_points.cpp.
 namespace isoscale::runner {
 
 /// The main program passes these to the runner: the supervisor of the launch, and functions from

@@ -23,7 +23,7 @@
 #include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/reader/reader.hpp"
 #include "results/records/json_object.hpp"
-#include "results/records/run_field_lists.hpp"
+#include "results/records/run_and_calibration_fields.hpp"
 
 namespace isoscale::runner {
 

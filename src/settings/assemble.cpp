@@ -11,7 +11,7 @@
 #include "base/text.hpp"
 #include "settings/option_values.hpp"
 #include "settings/settings_layer.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::settings {
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "units/quantity_text.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::settings {
 

@@ -19,13 +19,13 @@
 #include <vector>
 
 #include "bench.hpp"
-#include "mesh/request.hpp"
+#include "mesh/choose_mesh.hpp"
 #include "program/outline.hpp"
 #include "results/writer/writer.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/unit/bench_samples.hpp"
 #include "tests/unit/results_samples.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 #include "tests/cuda/standin.hpp"
 
 /// This code does over MPI what NCCL does on a GPU.

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 
 /// Stand-ins for the CUDA runtime, cuBLASLt, NCCL and our kernels, so that the whole host side of
 /// the CUDA executor runs where there is no GPU. What is started on a stream is done late, and in

@@ -4,7 +4,7 @@
 // Words that streams wait for (plays are held back) and write (a stuck GPU is located).
 
 #include "executor/cuda/gate_and_progress_words.hpp"
-#include "runner/microbench/benchmark_case.hpp"
+#include "runner/microbench/measure_case.hpp"
 #include "tests/cuda/devices.hpp"
 
 namespace isoscale::standin {

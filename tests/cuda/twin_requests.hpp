@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "mesh/request.hpp"
-#include "runner/measure/twin_check.hpp"
+#include "mesh/choose_mesh.hpp"
+#include "runner/measure/reference_check.hpp"
 #include "tests/support/options.hpp"
 #include "tests/unit/matchers.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 /// Twins that GPUs play, real ones and stand-ins: meshes x precisions, options taking turns.
 namespace isoscale::gpu_twins {

@@ -6,7 +6,7 @@
 
 #include "executor/host/resources.hpp"
 #include "executor/host/stream_threads.hpp"
-#include "executor/op_requirements.hpp"
+#include "executor/op_arguments.hpp"
 #include "tests/executor/narrow_ops.hpp"
 
 namespace isoscale::executor {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <numbers>
 
-#include "executor/op_requirements.hpp"
+#include "executor/op_arguments.hpp"
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {

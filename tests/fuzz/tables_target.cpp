@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "results/records/json_object.hpp"
-#include "results/records/point_field_lists.hpp"
+#include "results/records/point_fields.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/unit/results_samples.hpp"
 

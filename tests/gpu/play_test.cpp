@@ -6,7 +6,7 @@
 #include "tests/executor/sketch.hpp"
 #include "tests/gpu/gpus.hpp"
 #include "tests/unit/matchers.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::gpu_tests {
 namespace {

@@ -8,7 +8,7 @@
 #include "tests/executor/sketch.hpp"
 #include "tests/support/options.hpp"
 #include "tests/unit/matchers.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::runner {
 namespace {

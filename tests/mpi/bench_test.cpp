@@ -4,8 +4,8 @@
 // Micro-benchmarks compare what they give bit by bit, and find a bit that is not right.
 
 #include "executor/host/host_executor.hpp"
-#include "runner/microbench/benchmark_case.hpp"
-#include "runner/microbench/result_rows.hpp"
+#include "runner/microbench/measure_case.hpp"
+#include "runner/microbench/rows_and_link_classes.hpp"
 #include "tests/executor/emulating_executor.hpp"
 #include "tests/support/options.hpp"
 #include "tests/unit/matchers.hpp"

@@ -4,7 +4,7 @@
 // Every mesh answers what plain loops in f64 do, which know nothing of the programs.
 
 #include "workloads/infer/infer.hpp"
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/stack/model_parameters.hpp"

@@ -5,7 +5,7 @@
 // that precedes a run measures all ranks.
 
 #include "runner/microbench/rank_speeds.hpp"
-#include "runner/microbench/result_rows.hpp"
+#include "runner/microbench/rows_and_link_classes.hpp"
 #include "tests/mpi/point_runs.hpp"
 
 namespace isoscale::runner {

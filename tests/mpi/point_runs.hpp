@@ -3,10 +3,10 @@
 #pragma once
 
 #include "executor/host/host_executor.hpp"
-#include "runner/launch.hpp"
+#include "runner/run_points.hpp"
 #include "tests/support/options.hpp"
 #include "tests/unit/matchers.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 /// Points to run in tests, and an executor that tells what it has been asked to do.
 

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "executor/host/host_executor.hpp"
-#include "runner/measure/twin_check.hpp"
+#include "runner/measure/reference_check.hpp"
 #include "tests/executor/emulating_executor.hpp"
 #include "tests/support/options.hpp"
 #include "tests/unit/matchers.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 /// Points to verify: meshes x models x nine choices with two levels each.
 namespace isoscale::runner {

@@ -6,7 +6,7 @@
 #include "program/work_and_memory.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "tests/mpi/twin_cases.hpp"
-#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::runner {
 namespace {

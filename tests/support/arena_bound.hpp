@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "program/buffer_placement.hpp"
-#include "program/hazards.hpp"
+#include "program/op_order.hpp"
 #include "program/operands.hpp"
 #include "program/program.hpp"
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "mesh/request.hpp"
+#include "mesh/choose_mesh.hpp"
 #include "tests/support/options.hpp"
 #include "tests/unit/stack_samples.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 /// Random combinations of mesh, model and options of the hybrid workload, drawn from its table of
 /// options: what is added there is drawn too.

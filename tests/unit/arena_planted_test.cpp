@@ -5,7 +5,7 @@
 // in the programs of training, missing dependencies and wrong partners, are found without playing.
 
 #include "made_programs.hpp"
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "program/operands.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/arena_bound.hpp"

@@ -3,7 +3,7 @@
 #include "matchers.hpp"
 #include "results/records/json_object.hpp"
 #include "runner/microbench/rank_speeds.hpp"
-#include "runner/microbench/result_rows.hpp"
+#include "runner/microbench/rows_and_link_classes.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
 

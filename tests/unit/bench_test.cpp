@@ -6,9 +6,9 @@
 // work by formula, data whose sums are exact.
 #include <fmt/ranges.h>
 
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "stack_samples.hpp"
-#include "workloads/algorithms/algorithms.hpp"
+#include "workloads/algorithms/nccl_algorithms_workload.hpp"
 #include "workloads/api/collective_algorithms.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/calibrate/calibrate.hpp"

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
+#include "analysis/breakdown/op_and_link_times.hpp"
 #include "analysis/breakdown/replay_without_network.hpp"
-#include "analysis/breakdown/traced_steps.hpp"
 #include "analysis_test.hpp"
 #include "program/outline.hpp"
 #include "simulate/simulate.hpp"

@@ -5,7 +5,7 @@
 #include "parsed_commands.hpp"
 #include "settings/settings_layer.hpp"
 #include "tests/support/scratch_directory.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::settings {
 namespace {

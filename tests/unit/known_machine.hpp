@@ -10,7 +10,7 @@
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 /// A run of a machine whose every number is known: programs as they are, times by formula.
 namespace isoscale::samples {

@@ -8,8 +8,8 @@
 #include "machine/facts.hpp"
 #include "machine/gpu_choice.hpp"
 #include "machine/job_environment.hpp"
-#include "machine/kernel_files.hpp"
 #include "machine/numa_memory_binding.hpp"
+#include "machine/procfs_and_cgroups.hpp"
 #include "scratch_tree.hpp"
 #include "words.hpp"
 

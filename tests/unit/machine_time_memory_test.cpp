@@ -7,7 +7,7 @@
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "analysis_test.hpp"
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "simulate/op_time.hpp"
 #include "stack_samples.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "mesh/request.hpp"
+#include "mesh/choose_mesh.hpp"
 #include "units/quantity_text.hpp"
 #include "words.hpp"
 

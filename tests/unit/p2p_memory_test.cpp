@@ -4,7 +4,7 @@
 // Rounds of pairs and the programs that play them, and those of the memory benchmark, whose bytes
 // are those of its ops.
 
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
 #include "workloads/memory/memory.hpp"

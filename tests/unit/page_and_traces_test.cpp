@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/matched_traces.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/page/point_details.hpp"
 #include "analysis/traces/trace_export.hpp"

@@ -7,7 +7,7 @@
 // these are published, and casts scale to their range.
 #include <bit>
 
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "program/low_precision.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/gpu_rounding.hpp"

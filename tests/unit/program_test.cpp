@@ -5,7 +5,7 @@
 // writes, each operand once), and the ops and programs that are refused.
 
 #include "made_programs.hpp"
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "program/operands.hpp"
 #include "words.hpp"
 

@@ -8,7 +8,7 @@
 #include "predict_samples.hpp"
 #include "simulate/op_time.hpp"
 #include "workloads/api/toml_files.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "mesh/request.hpp"
+#include "mesh/choose_mesh.hpp"
 #include "tests/support/options.hpp"
 #include "workloads/api/workload.hpp"
 

@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "results/records/point_field_lists.hpp"
+#include "results/records/point_fields.hpp"
 
 namespace isoscale::results {
 namespace {

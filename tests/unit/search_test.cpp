@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/search.hpp"
+
 #include "analysis/predict/forecast.hpp"
+#include "analysis/predict/quick_estimate.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis_test.hpp"
 #include "base/parallel.hpp"

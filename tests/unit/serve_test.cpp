@@ -5,7 +5,7 @@
 // search for a rate.
 
 #include "workloads/serve/serve.hpp"
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "stack_samples.hpp"
 #include "workloads/infer/replica.hpp"
 #include "workloads/serve/load_trials.hpp"

@@ -4,7 +4,7 @@
 #include "executor/host/stream_threads.hpp"
 #include "planned_runs.hpp"
 #include "runner/dry_run.hpp"
-#include "runner/plan/rank_faults.hpp"
+#include "runner/plan/injected_faults.hpp"
 
 namespace isoscale {
 namespace {

@@ -5,9 +5,9 @@
 // programs of inference, which follow from formulas and never deadlock.
 
 #include "made_programs.hpp"
-#include "program/check.hpp"
 #include "program/check_and_replay_sections.hpp"
-#include "program/hazards.hpp"
+#include "program/check_races_and_matching.hpp"
+#include "program/op_order.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 #include "workloads/infer/infer.hpp"

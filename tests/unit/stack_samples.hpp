@@ -5,7 +5,7 @@
 #include "program/work_and_memory.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 /// Small models of the workload hybrid, and what their programs send, hold and compute.
 namespace isoscale::workloads {

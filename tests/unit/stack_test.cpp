@@ -4,7 +4,7 @@
 // The stack of layers and its pipelines: work, traffic, scaling and twins, and each schedule's idle
 // time, memory and hand-overs, which are those of its paper.
 
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 #include "workloads/stack/model_parameters.hpp"

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "analysis_test.hpp"
-#include "results/records/counted_steps.hpp"
+#include "results/records/measured_step_time.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/quantiles_and_fits.hpp"
 #include "statistics/sample_flags.hpp"

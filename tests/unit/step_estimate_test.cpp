@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/step_estimate.hpp"
-#include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/op_and_link_times.hpp"
 #include "analysis_test.hpp"
 #include "predict_samples.hpp"
 #include "program/work_and_memory.hpp"
 #include "tests/support/options.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::analysis {
 namespace {

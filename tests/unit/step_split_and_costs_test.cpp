@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/breakdown/op_times.hpp"
-#include "analysis/breakdown/time_categories.hpp"
+#include "analysis/breakdown/op_and_link_times.hpp"
+#include "analysis/breakdown/time_attribution.hpp"
 #include "analysis/efficiency/pop_factors_and_losses.hpp"
 #include "analysis_test.hpp"
 

@@ -4,11 +4,11 @@
 // The bytes that replicas send and hold, also sharded (ZeRO) and offloaded, against formulas
 // written out here.
 
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "program/operands.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::workloads {
 namespace {

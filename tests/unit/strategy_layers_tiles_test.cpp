@@ -4,7 +4,7 @@
 // Elementwise work and recomputation, and tiles of images: bytes, FLOP, memory and traffic are
 // those of their formulas.
 
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 

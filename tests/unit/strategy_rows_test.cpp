@@ -3,7 +3,7 @@
 
 // Rows over tp, the sequence over cp: bytes, FLOP, memory and overlap are those of their formulas.
 
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "mesh/choose_mesh.hpp"
 #include "mesh/mesh.hpp"
-#include "mesh/request.hpp"
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 #include "program/program.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/options.hpp"
@@ -303,7 +303,7 @@ enum class Kind : std::uint8_t { steps, rows, requests };
 /// BenchHooks::uses_model says if the model matters.
 enum class ModelUse : std::uint8_t { none, shapes_all };
 
-/// One workload, as registry.cpp lists it. A workload consists of these functions and has no state.
+/// One workload, a row of the table of workloads. It consists of these functions, without state.
 struct Workload {
   std::string_view name;
   std::string_view description;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::workloads {

@@ -11,7 +11,7 @@
 #include "program/builder.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/hybrid/hybrid.hpp"
-#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::workloads::gemm {
 

@@ -11,7 +11,7 @@
 #include "program/builder.hpp"
 #include "program/outline.hpp"
 #include "workloads/infer/replica.hpp"
-#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::workloads::infer {
 

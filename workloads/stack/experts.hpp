@@ -10,9 +10,9 @@
 
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
-#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/matrices_and_op_writer.hpp"
 #include "workloads/stack/model_parameters.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -9,10 +9,10 @@
 
 #include "program/builder.hpp"
 #include "workloads/stack/experts.hpp"
-#include "workloads/stack/geometry.hpp"
-#include "workloads/stack/gradients.hpp"
 #include "workloads/stack/linear.hpp"
 #include "workloads/stack/model_parameters.hpp"
+#include "workloads/stack/partitioning.hpp"
+#include "workloads/stack/weights_and_gradients.hpp"
 
 namespace isoscale::workloads::stack {
 

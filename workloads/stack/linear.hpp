@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "program/builder.hpp"
-#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/matrices_and_op_writer.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::workloads::stack {
 

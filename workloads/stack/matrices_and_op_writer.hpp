@@ -10,7 +10,7 @@
 
 #include "program/builder.hpp"
 #include "program/op.hpp"
-#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::workloads::stack {
 

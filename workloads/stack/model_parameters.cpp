@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "workloads/stack/gradients.hpp"
+#include "workloads/stack/weights_and_gradients.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "program/buffer.hpp"
 #include "program/builder.hpp"
+#include "program/dtypes_and_buffers.hpp"
 #include "workloads/api/workload.hpp"
-#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/matrices_and_op_writer.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::workloads::stack {
 

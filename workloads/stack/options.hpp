@@ -161,7 +161,7 @@ void require_states(const Request& scaled);
 /// Refuses options about experts that do not fit ep or another option, an ep above 1 with neither
 /// experts nor zero, and experts whose programs would be too large.
 void require_experts(const Request& scaled);
-struct Geometry;  // workloads/stack/geometry.hpp
+struct Geometry;  // workloads/stack/partitioning.hpp
 /// Refuses extents of the linear layers that fp8 GEMMs cannot have.
 void require_fp8_extents(const Geometry& geometry);
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "mesh/request.hpp"
+#include "mesh/choose_mesh.hpp"
 #include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::stack {

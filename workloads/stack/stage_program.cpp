@@ -8,10 +8,10 @@
 #include <variant>
 
 #include "program/builder.hpp"
-#include "workloads/stack/gradients.hpp"
 #include "workloads/stack/inputs.hpp"
 #include "workloads/stack/layer.hpp"
 #include "workloads/stack/pipeline.hpp"
+#include "workloads/stack/weights_and_gradients.hpp"
 
 namespace isoscale::workloads::stack {
 

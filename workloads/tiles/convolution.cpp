@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/tiles/tiles.hpp"
+#include "workloads/tiles/image_tiles.hpp"
 
 #include <fmt/format.h>
 

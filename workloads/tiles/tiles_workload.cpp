@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "base/text.hpp"
-#include "workloads/tiles/tiles.hpp"
+#include "workloads/tiles/image_tiles.hpp"
 
 namespace isoscale::workloads::tiles {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "executor/cuda/memory.hpp"
-#include "executor/op_requirements.hpp"
+#include "executor/op_arguments.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

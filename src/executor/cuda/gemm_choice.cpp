@@ -13,7 +13,7 @@
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
 #include "results/records/json_object.hpp"
-#include "results/records/point_field_lists.hpp"
+#include "results/records/point_fields.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "executor/cuda/kernels/nccl_versions.hpp"
-#include "executor/op_requirements.hpp"
+#include "executor/op_arguments.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "executor/op_requirements.hpp"
+#include "executor/op_arguments.hpp"
 #include "executor/operand_addresses.hpp"
 #include "program/op.hpp"
 

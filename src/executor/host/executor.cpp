@@ -12,7 +12,7 @@
 #include "executor/executor.hpp"
 #include "executor/host/resources.hpp"
 #include "executor/host/stream_threads.hpp"
-#include "machine/kernel_files.hpp"
+#include "machine/procfs_and_cgroups.hpp"
 #include "units/quantity_text.hpp"
 
 namespace isoscale::executor::host {

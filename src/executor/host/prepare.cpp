@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "executor/host/fault_injection.hpp"
-#include "executor/op_requirements.hpp"
+#include "executor/op_arguments.hpp"
 
 namespace isoscale::executor::host {
 namespace {

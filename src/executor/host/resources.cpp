@@ -14,7 +14,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "machine/kernel_files.hpp"
+#include "machine/procfs_and_cgroups.hpp"
 #include "units/quantity_text.hpp"
 
 namespace isoscale::executor::host {

@@ -16,7 +16,7 @@ namespace isoscale::executor::host {
 
 // set_blas_threads(), blas_name() and blas_warning() call functions of a BLAS library that are not
 // in the BLAS standard. Each supported library has a source file that defines the three. CMake
-// selects this file or, for other libraries, blas_other.cpp, in which they call no library.
+// selects this file or, for other libraries, blas_setup_other.cpp, in which they call no library.
 
 /// Sets the number of threads that a BLAS call of this process uses, and returns the number now in
 /// use. Does nothing and returns 0 if the library is not a supported one.

@@ -15,7 +15,7 @@
 #include "program/check_and_replay_sections.hpp"
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
-#include "runner/measure/twin_check.hpp"
+#include "runner/measure/reference_check.hpp"
 
 /// Checks that the steps that are timed compute right results. No reference results exist for them,
 /// so results are compared: between ranks that must hold the same bits (StepCheck), and between

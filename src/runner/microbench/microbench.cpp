@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "program/check.hpp"
-#include "runner/measure/gather_point.hpp"
-#include "runner/microbench/benchmark_case.hpp"
-#include "runner/microbench/result_rows.hpp"
-#include "runner/watch/progress.hpp"
+#include "program/check_races_and_matching.hpp"
+#include "runner/measure/gather_and_sample_point.hpp"
+#include "runner/microbench/measure_case.hpp"
+#include "runner/microbench/rows_and_link_classes.hpp"
+#include "runner/watch/activity_and_progress_line.hpp"
 #include "units/quantity_text.hpp"
 #include "workloads/api/workload.hpp"
 

@@ -12,10 +12,10 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "mesh/mesh.hpp"
-#include "runner/plan/rank_faults.hpp"
+#include "runner/plan/injected_faults.hpp"
 #include "units/quantity_text.hpp"
 #include "workloads/hybrid/hybrid.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 #include "workloads/stack/options.hpp"
 
 namespace isoscale::runner::plan {

@@ -12,7 +12,7 @@
 
 #include "runner/plan/step_loop.hpp"
 #include "units/quantity_text.hpp"
-#include "workloads/registry.hpp"
+#include "workloads/registry_and_mesh_choice.hpp"
 
 namespace isoscale::runner::plan {
 namespace {

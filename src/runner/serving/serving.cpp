@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "comm/clock_offset.hpp"
-#include "program/check.hpp"
+#include "program/check_races_and_matching.hpp"
 #include "results/records/run_data.hpp"
-#include "runner/measure/gather_point.hpp"
+#include "runner/measure/gather_and_sample_point.hpp"
 #include "workloads/serve/serve.hpp"
 
 namespace isoscale::runner::serving {

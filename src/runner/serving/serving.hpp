@@ -11,7 +11,7 @@
 #include "executor/executor.hpp"
 #include "runner/measure/point_context.hpp"
 #include "runner/plan/plan.hpp"
-#include "runner/watch/progress.hpp"
+#include "runner/watch/activity_and_progress_line.hpp"
 #include "workloads/serve/load_trials.hpp"
 
 /// Measures how replicas of a model serve requests. A dispatcher, on rank 0 of the point, sends

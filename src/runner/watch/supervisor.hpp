@@ -15,7 +15,7 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "runner/watch/progress.hpp"
+#include "runner/watch/activity_and_progress_line.hpp"
 #include "runner/watch/stuck_ranks.hpp"
 #include "units/quantity.hpp"
 

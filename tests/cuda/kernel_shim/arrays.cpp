@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "executor/op_requirements.hpp"
+#include "executor/op_arguments.hpp"
 #include "tests/cuda/kernel_shim/fibers.hpp"
 #include "tests/executor/sketch.hpp"
 

@@ -5,5 +5,5 @@
 #include "executor/cuda/kernels/cast.cu"
 #include "executor/cuda/kernels/element_kernels.cu"
 #include "executor/cuda/kernels/layer_kernels.cu"
-#include "executor/cuda/kernels/list_kernels.cu"
 #include "executor/cuda/kernels/put.cu"
+#include "executor/cuda/kernels/topk_scatter_gather.cu"

@@ -4,7 +4,7 @@
 // Compares the shipped kernels with the loops of the host. Norms and softmax add in another order
 // and activations call other functions; all other ops give the same bits.
 
-#include "executor/op_requirements.hpp"
+#include "executor/op_arguments.hpp"
 #include "tests/cuda/kernel_shim/shipped.hpp"
 
 namespace isoscale::kernel_shim {

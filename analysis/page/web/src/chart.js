@@ -11,9 +11,9 @@ import {
 import { init, use } from "echarts/core";
 import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 import LRU from "zrender/lib/core/LRU.js";
-import { filter, onThemeChange, setPrinting, theme } from "./choices.js";
+import { filter, onThemeChange, setPrinting, theme } from "./theme_and_filter.js";
 import { sourceText } from "./data.js";
-import { button, download, el, isNarrow } from "./dom.js";
+import { button, download, el, isNarrow } from "./page_elements.js";
 import { table } from "./table.js";
 
 // zrender caches the widths of texts in an object, with the text as key. For a host called

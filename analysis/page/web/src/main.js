@@ -1,24 +1,24 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-import { content } from "./blocks.js";
+import { content } from "./section_content.js";
 import { charts, drawAll } from "./chart.js";
 import { benches, curves, data, distinctOf, shortTitles } from "./data.js";
-import { button, el, note } from "./dom.js";
-import { nextTheme, sectionInAddress } from "./choices.js";
+import { button, el, note } from "./page_elements.js";
+import { nextTheme, sectionInAddress } from "./theme_and_filter.js";
 import { rankCount } from "./format.js";
 import { breakdownBlocks } from "./sections/breakdown.js";
 import { compareCurvesBlocks, differencesBlocks, unlikeBlocks, verdictBlocks } from "./sections/compare.js";
-import { curvesBlocks, indexBlocks, indexHeading, launchesBlocks, overTimeBlocks } from "./sections/curves.js";
+import { curvesBlocks, indexBlocks, indexHeading, launchesBlocks, overTimeBlocks } from "./sections/curves_and_run_index.js";
 import { popBlocks, waterfallBlocks } from "./sections/losses.js";
 import { findingsBlocks, overviewBlocks } from "./sections/overview.js";
 import {
   bestBlocks, bestHeading, intervalBlocks, numbersBlocks, predictedCurves, predictedCurvesBlocks, predictedHeading,
   predictedLossBlocks, predictedStepBlocks, predictionBlocks,
 } from "./sections/predict.js";
-import { preflightBlocks, provenanceBlocks } from "./sections/provenance.js";
-import { pairsBlocks, ranksBlocks } from "./sections/ranks.js";
+import { preflightBlocks, provenanceBlocks } from "./sections/provenance_and_preflight.js";
+import { pairsBlocks, ranksBlocks } from "./sections/rank_heat_maps.js";
 import { collectivesBlocks, gemmBlocks, inferenceBlocks, memoryBlocks, overlapBlocks, servingBlocks } from "./sections/benchmarks_and_serving.js";
-import { devicesBlocks, stepsBlocks } from "./sections/steps.js";
+import { devicesBlocks, stepsBlocks } from "./sections/steps_and_devices.js";
 import { timelineBlocks } from "./sections/timeline.js";
 
 /** The sections of each kind of page, in order; those that have nothing to show are left out:

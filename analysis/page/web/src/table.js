@@ -3,7 +3,7 @@
 // Makes tables. Their columns are metrics of the report or figures of the page itself. A reader can
 // sort a table by any column and copy it as CSV.
 import { data, ownOf } from "./data.js";
-import { copyButton, button, el } from "./dom.js";
+import { copyButton, button, el } from "./page_elements.js";
 import { formOf, joined, missing } from "./format.js";
 
 /** A column has these keys:

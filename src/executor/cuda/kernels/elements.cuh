@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "executor/cuda/kernels/launch.cuh"
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 
 /// Maps the element types of programs to those of kernels, indexes threads, and reduces over warps.
 namespace isoscale::executor::cuda {

@@ -38,7 +38,7 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #include <utility>
 
 #include "base/error.hpp"
-#include "program/buffer.hpp"
+#include "program/dtypes_and_buffers.hpp"
 #include "workloads/api/collective_algorithms.hpp"
 
 // Functions that came after NCCL 2.18 are weak symbols, so that the plugin can be loaded although

@@ -6,7 +6,7 @@
 import {
   bandwidth, bytes, colourOf, columns, distinct, distinctOf, el, flops, groupBy, isUnsound, joined, known, labels, largestBy, legendOf, lined,
   linesChart, markLine, meshText, oneOf, ownOf, percent, pointTip, rankCount, seconds, si, statusText, timeTip,
-} from "../kit.js";
+} from "../reexports.js";
 
 const others = new Set(["gemm", "memory", "p2p", "overlap", "infer", "serve"]);
 const isCollective = (row) => row.members !== undefined && !others.has(row.op);

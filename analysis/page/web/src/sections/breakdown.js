@@ -5,7 +5,7 @@
 import {
   columns, ink, joined, known, labels, largest, launchesText, lined, metricsOf, mostBeside, oneOf, partNames,
   percent, pointTip, seconds, tipOfAll, unsound,
-} from "../kit.js";
+} from "../reexports.js";
 
 const { heading: hidden } = metricsOf("point").hidden_communication;
 const share = "share";

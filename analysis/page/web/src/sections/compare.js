@@ -6,7 +6,7 @@ import {
   axisNumber, axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, groupBy, hollow, isNarrow, joined, known, labels,
   lined, listed, markLine, meshTip, metricsOf, missing, note, oneOf, overRanks, partOfCause, percent, periodText, pointTip,
   rankCount, ranksText, rateOf, scales, signedPercent, timeTip, tracing, viewOf, whiskers,
-} from "../kit.js";
+} from "../reexports.js";
 
 const dashes = ["solid", "dashed", "dotted", "dashed"];
 const change = (ratio) => signedPercent(known(ratio) ? ratio - 1 : null);

@@ -5,7 +5,7 @@
 import {
   column, columns, eachCurve, el, explains, ink, joined, known, labels, largest, launchesText, lined, lossesOf, meaning,
   metricsOf, note, panel, partOfCause, percent, pointTip, rankCount, seconds, tracing,
-} from "../kit.js";
+} from "../reexports.js";
 
 // Causes that each take less than `least`, a share of the step, are drawn as one bar. It is left
 // out if all of them together take less than `leastSeen`.

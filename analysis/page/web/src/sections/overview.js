@@ -8,7 +8,7 @@ import {
   benches, card, cardGrid, causeItem, columns, counted, data, distinctOf, dotted, efficiencyBar, el, endsOf, explains, fact, factLine,
   fixed, groupBy, headlineOf, isSound, joined, known, largest, largestBy, listed, lossesOf, machineOf, missing, note, panel, percent,
   periodText, rankCount, ranksText, seconds, shareText, si, thinBar, tracing, unsound, warningsPanel,
-} from "../kit.js";
+} from "../reexports.js";
 
 /** Returns the evidence for a finding: a line for each point, the most severe first. */
 function evidence(at) {

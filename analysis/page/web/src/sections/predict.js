@@ -6,7 +6,7 @@ import {
   card, cardGrid, causeItem, column, columns, copyButton, distinct, dotted, efficiencyBar, el, ends, endsOf, fact, fixed,
   joined, known, largest, lined, located, lossesOf, memory, meshText, metricsOf, missing, note, oneOf, overRanks, ownOf, panel,
   percent, pointTip, rankCount, scales, seconds, shareText, si, thinBar, tipOfAll, viewOf, warningsPanel,
-} from "../kit.js";
+} from "../reexports.js";
 import { partColumns, partsChart } from "./breakdown.js";
 import { waterfallChart } from "./losses.js";
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 // Draws the timeline of one traced step: a lane for each rank, with a row for each of its streams,
 // and a box for each operation.
-import { columns, groupBy, isNarrow, joined, lined, missing, percent, pointContent, pointTip, rankCount, seconds } from "../kit.js";
-import { linesBefore } from "./ranks.js";
+import { columns, groupBy, isNarrow, joined, lined, missing, percent, pointContent, pointTip, rankCount, seconds } from "../reexports.js";
+import { linesBefore } from "./rank_heat_maps.js";
 
 const communication = new Set([
   "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all", "barrier", "exchange",

@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/measure/reference_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "executor/host/compute_ops.hpp"
+#include "executor/host/host_executor.hpp"
+#include "program/check_races_and_matching.hpp"
+#include "program/operands.hpp"
+#include "workloads/stack/options.hpp"
+
+namespace isoscale::runner::measure {
+namespace {
+
+/// Reads a slice as f64. Throws base::Error if its elements are not floating-point numbers.
+std::vector<double> read_slice(executor::Session& session, const program::RankProgram& program,
+                               const program::Slice& slice) {
+  const program::DType type = program.buffers[slice.buffer].dtype;
+  std::vector<std::byte> raw(slice.count * program::element_size(type));
+  session.read(slice, raw);
+  std::vector<double> values(slice.count);
+  executor::host::widen_row(type, raw.data(), values.data(), values.size());
+  return values;
+}
+
+/// Calls visit(observable, name, elements) for each observable (tensor to compare), with the
+/// elements that this rank holds. If the setup section writes the observable, visit() is called a
+/// second time, with the changes of these elements since setup.
+template <class Visit>
+void for_each_tensor(executor::Session& session, const program::RankProgram& program,
+                     const Initial& initial, const Visit& visit) {
+  for (std::size_t i = 0; i < program.observables.size(); ++i) {
+    const program::Observable& observable = program.observables[i];
+    std::vector<double> local = read_slice(session, program, observable.slice);
+    visit(observable, observable.name, local);
+    if (initial[i].empty()) continue;
+    for (std::size_t e = 0; e < local.size(); ++e) local[e] -= initial[i][e];
+    visit(observable, observable.name + std::string{change_suffix}, local);
+  }
+}
+
+/// Plays `twin_steps` steps of the reference program on this rank alone, with the host executor in
+/// f64, and returns the resulting tensors.
+Tensors reference_tensors(const workloads::Workload& workload, const workloads::Request& twin,
+                          const comm::Communicator& self) {
+  const program::ProgramSet set = workload.build(workload.reference(twin));
+  const program::RankProgram& program = set.programs.front();
+  const auto host = executor::make_host_executor({.streams = executor::HostStreams::folded});
+  const auto session = host->prepare(set, self);
+  const Initial initial = play_twin(*session, program);
+  Tensors tensors;
+  for_each_tensor(*session, program, initial,
+                  [&](const program::Observable& observable, const std::string& name,
+                      const std::vector<double>& local) {
+                    std::vector<double>& whole = tensors[name];
+                    for_each_element(observable.shard, {},
+                                     [&](std::uint64_t from, std::uint64_t to) {
+                                       if (to >= whole.size()) whole.resize(to + 1, std::nan(""));
+                                       whole[to] = local[from];
+                                     });
+                  });
+  return tensors;
+}
+
+void broadcast(Tensors& tensors, const comm::Communicator& point) {
+  std::vector<std::string> names;
+  for (const auto& [name, values] : tensors) names.push_back(name);
+  names.resize(point.broadcast(names.size()));
+  for (std::string& name : names) {
+    name = point.broadcast(std::move(name));
+    std::vector<double>& values = tensors[name];
+    values.resize(point.broadcast(values.size()));
+    point.broadcast(std::as_writable_bytes(std::span{values}));
+  }
+}
+
+/// Collective: returns the name of a tensor that has an element which no rank holds; "" if none.
+std::string missing_tensor(const program::RankProgram& program, const mesh::Coordinates& at,
+                           const Tensors& reference, const comm::Communicator& point) {
+  std::map<std::string_view, std::size_t> first;  // index in `held` of the tensor's first element
+  std::size_t total = 0;
+  for (const auto& [name, values] : reference) {
+    first[name] = total;
+    total += values.size();
+  }
+  std::vector<double> held(total, 0.0);
+  for (const program::Observable& observable : program.observables) {
+    for (const std::string& name :
+         {observable.name, observable.name + std::string{change_suffix}}) {
+      const auto found = first.find(name);
+      if (found == first.end()) continue;
+      for_each_element(observable.shard, at, [&](std::uint64_t /*from*/, std::uint64_t to) {
+        held[found->second + to] = 1;
+      });
+    }
+  }
+  point.all_max(held);
+  for (const auto& [name, values] : reference) {
+    const auto of_tensor = std::span{held}.subspan(first[name], values.size());
+    if (std::ranges::count(of_tensor, 1.0) != std::ssize(values)) return name;
+  }
+  return "";
+}
+
+}  // namespace
+
+Initial play_twin(executor::Session& session, const program::RankProgram& program) {
+  session.play({.section = program::Section::setup});
+  std::set<program::BufferId> filled;
+  for (const program::Op& op : program.setup.ops) {
+    program::for_each_slice(op.payload, [&](const program::Slice& slice, program::Mode) {
+      filled.insert(slice.buffer);
+    });
+  }
+  Initial initial;
+  for (const program::Observable& observable : program.observables) {
+    initial.emplace_back();
+    if (!filled.contains(observable.slice.buffer)) continue;
+    initial.back() = read_slice(session, program, observable.slice);
+  }
+  for (int step = 0; step < twin_steps; ++step) {
+    session.play({.section = program::Section::step});
+  }
+  return initial;
+}
+
+Difference compare(executor::Session& session, const program::RankProgram& program,
+                   const mesh::Coordinates& at, const Initial& initial, const Tensors& reference) {
+  Difference worst;
+  const auto compare_tensor = [&](const program::Observable& observable, const std::string& name,
+                                  const std::vector<double>& local) {
+    const auto found = reference.find(name);
+    if (found == reference.end()) {
+      throw base::Error(fmt::format("the reference has no tensor {}", name));
+    }
+    const std::vector<double>& whole = found->second;
+    double magnitude = 0;
+    for (const double value : whole) magnitude = std::max(magnitude, std::abs(value));
+    for_each_element(observable.shard, at, [&](std::uint64_t from, std::uint64_t to) {
+      const double expected = to < whole.size() ? whole[to] : std::nan("");
+      const double difference = std::abs(local[from] - expected) / magnitude;
+      ++worst.compared;
+      if (!(difference <= worst.relative)) {  // also true for NaN
+        worst.relative =
+            std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+        worst.name = name;
+      }
+    });
+  };
+  for_each_tensor(session, program, initial, compare_tensor);
+  return worst;
+}
+
+double tolerance(program::Precision precision) {
+  // The tolerances are in the order of program::Precision: f64, f32, tf32, f16, bf16, fp8.
+  constexpr std::array<double, 6> tolerances{1e-11, 1e-4, 1e-2, 2e-2, 1e-1, 3e-1};
+  static_assert(static_cast<std::size_t>(program::Precision::fp8) + 1 == tolerances.size());
+  return tolerances.at(static_cast<std::size_t>(precision));
+}
+
+double tolerance(const workloads::Request& twin) {
+  const double computed = tolerance(twin.precision);
+  using workloads::stack::GradientType, workloads::stack::TrainingOptions;
+  switch (workloads::stack::option_of(twin, "grad_dtype", &TrainingOptions::grad_dtype)) {
+    case GradientType::same:
+      break;
+    case GradientType::bf16:
+      return std::max(computed, tolerance(program::Precision::bf16));
+    case GradientType::f16:
+      return std::max(computed, tolerance(program::Precision::f16));
+  }
+  return computed;
+}
+
+Verdict verify_programs(const program::ProgramSet& set, const workloads::Workload& workload,
+                        const workloads::Request& twin, executor::Executor& executor,
+                        const comm::Communicator& point) {
+  Tensors reference;
+  const comm::Communicator self = point.split(point.rank(), 0);
+  std::string problem;
+  if (point.rank() == 0) {
+    problem = comm::problem_in([&] { reference = reference_tensors(workload, twin, self); });
+  }
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+  broadcast(reference, point);
+
+  executor::SessionPtr session;
+  bool is_supported = true;
+  problem = comm::problem_in([&] {
+    try {
+      session = executor.prepare(set, point);
+    } catch (const executor::Unsupported&) {
+      is_supported = false;
+      throw;
+    }
+  });
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
+    const bool fails = point.all_max(is_supported && !problem.empty() ? 1.0 : 0.0) > 0;
+    if (fails) return {false, vote.why};
+    return {.ok = false, .detail = vote.why, .unsupported = is_supported ? vote.why : problem};
+  }
+  const program::RankProgram& program = set.of(point.rank());
+  const Initial initial = play_twin(*session, program);
+
+  Difference mine;
+  const mesh::Coordinates at = mesh::coordinates(set.mesh, point.rank());
+  const double allowed = tolerance(twin);
+  problem = comm::problem_in([&] { mine = compare(*session, program, at, initial, reference); });
+  if (problem.empty() && mine.relative > allowed) {
+    problem =
+        fmt::format("{} differs from one rank's by {:.2e} of its largest element, {:.0e} allowed",
+                    mine.name, mine.relative, allowed);
+  }
+  const comm::Vote vote = comm::all_ok(point, problem);
+  const double worst = point.all_max(mine.relative);
+  if (!vote.ok) return {false, vote.why, worst};
+  const std::string missing = missing_tensor(program, at, reference, point);
+  if (!missing.empty()) {
+    return {false, fmt::format("no rank holds some of {}: it was not compared", missing)};
+  }
+  return {true,
+          fmt::format("twin on mesh {}, {} steps: {} equal one rank's in f64 within {:.1e} ({:.0e} "
+                      "allowed)",
+                      mesh::to_string(set.mesh), twin_steps,
+                      workload.is_bench() ? "outputs and cache" : "outputs, gradients and weights",
+                      worst, allowed),
+          worst,
+          {},
+          session->facts().gemm_choices};
+}
+
+Verdict verify_twin(const workloads::Workload& workload, const workloads::Request& request,
+                    executor::Executor& executor, const comm::Communicator& point) {
+  program::ProgramSet set;
+  workloads::Request twin;
+  const std::string problem = comm::problem_in([&] {
+    twin = workload.twin(request);
+    set = workload.build(twin);
+    if (point.rank() == 0) program::check(set);
+  });
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+  return verify_programs(set, workload, twin, executor, point);
+}
+
+}  // namespace isoscale::runner::measure
