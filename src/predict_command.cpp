@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "analysis/page/page.hpp"
-#include "analysis/predict/collective_times.hpp"
 #include "analysis/predict/forecast.hpp"
+#include "analysis/predict/predict_collectives.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"

@@ -12,7 +12,7 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison_internals.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "base/text.hpp"
 
 /// Writes the JUnit XML that continuous integration systems read. Its elements are testsuites,

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/compare/comparison.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 
 /// Renders comparisons as text, JSON, CSV, JUnit XML and Markdown. Renderers compute no numbers
 /// themselves, so their outputs always agree.

@@ -11,8 +11,8 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison_internals.hpp"
 #include "analysis/curves.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/table_cells.hpp"
-#include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "units/quantity_text.hpp"
 

@@ -14,7 +14,7 @@
 #include "analysis/compare/comparison_internals.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 

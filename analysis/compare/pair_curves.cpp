@@ -14,7 +14,7 @@
 #include "analysis/catalog/run_index.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/merge/join_launches.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "base/error.hpp"
 #include "results/records/point_facts.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "analysis/curves.hpp"
 #include "analysis/group_by.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::compare {

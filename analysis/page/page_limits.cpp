@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::page {

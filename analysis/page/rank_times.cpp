@@ -11,8 +11,8 @@
 #include <set>
 #include <utility>
 
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/table_cells.hpp"
-#include "analysis/render/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 

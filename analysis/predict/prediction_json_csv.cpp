@@ -8,9 +8,9 @@
 
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/document.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/table_cells.hpp"
-#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

@@ -11,7 +11,7 @@
 #include <span>
 #include <utility>
 
-#include "analysis/predict/sheet_reader.hpp"
+#include "analysis/predict/toml_table_reader.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "program/op.hpp"

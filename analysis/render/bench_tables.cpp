@@ -14,8 +14,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/table_cells.hpp"
-#include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 

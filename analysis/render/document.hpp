@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "analysis/group_by.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/json_values.hpp"
-#include "analysis/render/text.hpp"
 #include "analysis/value_units.hpp"
 #include "statistics/quantiles_and_fits.hpp"
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "analysis/render/curve_tables.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/table_cells.hpp"
-#include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::render {

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "mesh/mesh.hpp"
 #include "statistics/estimate.hpp"
 

@@ -10,12 +10,12 @@
 #include "analysis/curves.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/curve_tables.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/record_json.hpp"
 #include "analysis/render/summary.hpp"
 #include "analysis/render/table_cells.hpp"
-#include "analysis/render/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "results/records/run_and_calibration_fields.hpp"
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "analysis/render/bench_tables.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

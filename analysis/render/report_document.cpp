@@ -10,11 +10,11 @@
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/summary.hpp"
 #include "analysis/render/table_cells.hpp"
-#include "analysis/render/text.hpp"
 
 /// Builds the detailed report as one document, from which plain text and Markdown are written.
 namespace isoscale::analysis::render {

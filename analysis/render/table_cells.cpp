@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "analysis/curves.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/value_units.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"

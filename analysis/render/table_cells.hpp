@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/report.hpp"
 
 /// Makes table cells and short texts about points and curves for text and Markdown reports; all

@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/microbench/rank_speeds.hpp"
-#include "runner/plan/launch_resources.hpp"
+#include "runner/plan/launch_site.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/step_loop.hpp"
 #include "runner/preflight_and_executor_choice.hpp"

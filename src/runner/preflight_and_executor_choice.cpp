@@ -21,7 +21,7 @@
 #include "results/records/launch_compatibility.hpp"
 #include "results/records/point_facts.hpp"
 #include "runner/microbench/rank_speeds.hpp"
-#include "runner/plan/launch_resources.hpp"
+#include "runner/plan/launch_site.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -13,7 +13,7 @@
 #include "machine/facts.hpp"
 #include "results/records/run_data.hpp"
 #include "results/writer/writer.hpp"
-#include "runner/plan/launch_resources.hpp"
+#include "runner/plan/launch_site.hpp"
 #include "runner/plan/plan.hpp"
 #include "settings/run_config.hpp"
 

@@ -15,7 +15,7 @@
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
 #include "runner/measure/point_context.hpp"
-#include "runner/plan/launch_resources.hpp"
+#include "runner/plan/launch_site.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/run.hpp"

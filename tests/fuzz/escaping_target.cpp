@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "analysis/page/page.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "base/text.hpp"
 #include "tests/fuzz/target.hpp"
 

@@ -7,7 +7,7 @@
 #include "program/check_races_and_matching.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "tests/mpi/twin_cases.hpp"
-#include "workloads/stack/model_parameters.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 namespace isoscale::runner {
 namespace {

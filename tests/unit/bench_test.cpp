@@ -9,7 +9,7 @@
 #include "program/check_races_and_matching.hpp"
 #include "stack_samples.hpp"
 #include "workloads/algorithms/nccl_algorithms_workload.hpp"
-#include "workloads/api/collective_algorithms.hpp"
+#include "workloads/api/nccl_algorithms_and_protocols.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/calibrate/calibrate.hpp"
 #include "workloads/collectives/collectives.hpp"

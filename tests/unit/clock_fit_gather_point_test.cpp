@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "comm/clock_offset.hpp"
 #include "matchers.hpp"
-#include "runner/measure/gather_and_sample_point.hpp"
+#include "runner/measure/gather_point_and_sample_devices.hpp"
 #include "runner/measure/measure_steps.hpp"
 
 namespace isoscale::comm {

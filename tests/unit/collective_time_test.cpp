@@ -4,7 +4,7 @@
 // The collective model against curves that were published, and against hand-made laws.
 #include <fstream>
 
-#include "analysis/predict/collective_times.hpp"
+#include "analysis/predict/predict_collectives.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "matchers.hpp"
 #include "simulate/layout.hpp"

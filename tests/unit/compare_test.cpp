@@ -3,7 +3,7 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison_internals.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "compare_samples.hpp"
 #include "golden.hpp"
 #include "results/records/point_facts.hpp"

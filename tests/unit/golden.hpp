@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "matchers.hpp"
 
 /// Golden reports are compared by what they claim: their numbers and verdicts, in order. Sentences

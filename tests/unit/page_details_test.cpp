@@ -3,7 +3,7 @@
 #include "analysis/page/page.hpp"
 #include "analysis/page/point_details.hpp"
 #include "analysis/page/timeline_spans.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis_test.hpp"
 
 /// The tests check what a page shows of one point.

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/render/document.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
-#include "analysis/render/text.hpp"
 #include "analysis_test.hpp"
 #include "golden.hpp"
 #include "results_samples.hpp"

@@ -7,8 +7,8 @@
 #include "program/check_races_and_matching.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/stack/model_parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 namespace isoscale::workloads {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "workloads/api/collective_algorithms.hpp"
+#include "workloads/api/nccl_algorithms_and_protocols.hpp"
 
 namespace isoscale::workloads::algorithms {
 namespace {

@@ -12,8 +12,8 @@
 #include <numeric>
 
 #include "workloads/stack/experts.hpp"
-#include "workloads/stack/model_parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 namespace isoscale::workloads::hybrid {
 

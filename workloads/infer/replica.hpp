@@ -12,8 +12,8 @@
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/linear.hpp"
 #include "workloads/stack/matrices_and_op_writer.hpp"
-#include "workloads/stack/model_parameters.hpp"
 #include "workloads/stack/partitioning.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 namespace isoscale::workloads::infer {
 

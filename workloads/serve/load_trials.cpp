@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "program/fill_and_checksum.hpp"
-#include "workloads/stack/model_parameters.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 namespace isoscale::workloads::serve {
 

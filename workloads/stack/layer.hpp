@@ -10,9 +10,9 @@
 #include "program/builder.hpp"
 #include "workloads/stack/experts.hpp"
 #include "workloads/stack/linear.hpp"
-#include "workloads/stack/model_parameters.hpp"
 #include "workloads/stack/partitioning.hpp"
-#include "workloads/stack/weights_and_gradients.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
+#include "workloads/stack/weight_and_gradient_ops.hpp"
 
 namespace isoscale::workloads::stack {
 

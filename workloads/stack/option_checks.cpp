@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "workloads/stack/experts.hpp"
-#include "workloads/stack/model_parameters.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/partitioning.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 namespace isoscale::workloads::stack {
 

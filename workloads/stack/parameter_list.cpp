@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include "workloads/stack/model_parameters.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 // This file lists the weight matrices of a rank and cuts them into buckets.
 namespace isoscale::workloads::stack {

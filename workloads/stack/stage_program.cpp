@@ -11,7 +11,7 @@
 #include "workloads/stack/inputs.hpp"
 #include "workloads/stack/layer.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/stack/weights_and_gradients.hpp"
+#include "workloads/stack/weight_and_gradient_ops.hpp"
 
 namespace isoscale::workloads::stack {
 

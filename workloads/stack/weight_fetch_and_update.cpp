@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/stack/weights_and_gradients.hpp"
+#include "workloads/stack/weight_and_gradient_ops.hpp"
 
 #include <algorithm>
 #include <stdexcept>

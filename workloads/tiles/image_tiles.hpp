@@ -7,8 +7,8 @@
 
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
-#include "workloads/stack/model_parameters.hpp"
 #include "workloads/stack/partitioning.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 /// Convolutions of images that are cut into tiles. Along cp, tiles are below each other; along tp,
 /// they are beside each other.

@@ -10,7 +10,7 @@
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/session.hpp"
 #include "executor/executor.hpp"
-#include "workloads/api/collective_algorithms.hpp"
+#include "workloads/api/nccl_algorithms_and_protocols.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

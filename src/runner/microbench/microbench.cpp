@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "program/check_races_and_matching.hpp"
-#include "runner/measure/gather_and_sample_point.hpp"
+#include "runner/measure/gather_point_and_sample_devices.hpp"
 #include "runner/microbench/measure_case.hpp"
 #include "runner/microbench/rows_and_link_classes.hpp"
 #include "runner/watch/activity_and_progress_line.hpp"

@@ -10,7 +10,7 @@
 
 #include "program/program.hpp"
 #include "program/work_and_memory.hpp"
-#include "runner/plan/launch_resources.hpp"
+#include "runner/plan/launch_site.hpp"
 #include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"

@@ -20,7 +20,7 @@
 #include "runner/plan/plan.hpp"
 #include "units/quantity_text.hpp"
 #include "workloads/api/options.hpp"
-#include "workloads/stack/model_parameters.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 namespace isoscale::runner::plan {
 namespace {

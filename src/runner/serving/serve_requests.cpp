@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "base/error.hpp"
-#include "runner/serving/serving.hpp"
+#include "runner/serving/serving_point.hpp"
 #include "statistics/estimate.hpp"
 #include "units/quantity.hpp"
 #include "units/quantity_text.hpp"

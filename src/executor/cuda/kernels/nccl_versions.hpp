@@ -39,7 +39,7 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 
 #include "base/error.hpp"
 #include "program/dtypes_and_buffers.hpp"
-#include "workloads/api/collective_algorithms.hpp"
+#include "workloads/api/nccl_algorithms_and_protocols.hpp"
 
 // Functions that came after NCCL 2.18 are weak symbols, so that the plugin can be loaded although
 // the running NCCL may lack them.

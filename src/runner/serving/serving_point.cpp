@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/serving/serving.hpp"
+#include "runner/serving/serving_point.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include "comm/clock_offset.hpp"
 #include "program/check_races_and_matching.hpp"
 #include "results/records/run_data.hpp"
-#include "runner/measure/gather_and_sample_point.hpp"
+#include "runner/measure/gather_point_and_sample_devices.hpp"
 #include "workloads/serve/serve.hpp"
 
 namespace isoscale::runner::serving {

@@ -11,8 +11,8 @@
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/matrices_and_op_writer.hpp"
-#include "workloads/stack/model_parameters.hpp"
 #include "workloads/stack/partitioning.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/collective_times.hpp"
+#include "analysis/predict/predict_collectives.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,10 +13,10 @@
 
 #include "analysis/microbench/microbench_report.hpp"
 #include "analysis/predict/forecast.hpp"
+#include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/table_cells.hpp"
-#include "analysis/render/text.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "simulate/op_time.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/plan/launch_resources.hpp"
+#include "runner/plan/launch_site.hpp"
 
 #include <algorithm>
 #include <map>

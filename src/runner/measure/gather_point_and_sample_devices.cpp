@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/measure/gather_and_sample_point.hpp"
+#include "runner/measure/gather_point_and_sample_devices.hpp"
 
 #include <algorithm>
 #include <array>

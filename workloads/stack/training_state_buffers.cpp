@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/stack/model_parameters.hpp"
+#include "workloads/stack/training_state_buffers.hpp"
 
 #include <cmath>
 
-#include "workloads/stack/weights_and_gradients.hpp"
+#include "workloads/stack/weight_and_gradient_ops.hpp"
 
 namespace isoscale::workloads::stack {
 
