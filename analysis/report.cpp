@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/breakdown/matched_traces.hpp"
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "base/parallel.hpp"
 #include "calibration/calibration.hpp"
 #include "units/quantity_text.hpp"

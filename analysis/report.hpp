@@ -12,7 +12,7 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/op_and_link_times.hpp"
-#include "analysis/devices/device_state.hpp"
+#include "analysis/devices/device_state_and_energy.hpp"
 #include "analysis/efficiency/scaling_laws.hpp"
 #include "analysis/efficiency/slow_ranks_and_links.hpp"
 #include "analysis/microbench/microbench_report.hpp"
@@ -70,7 +70,7 @@ struct PointReport {
   std::size_t launch = 0;
 };
 
-/// The points of one experiment (experiment_identity.hpp), in ascending order of ranks.
+/// The points of one experiment (experiment_and_machine_identity.hpp), in ascending order of ranks.
 struct Curve {
   std::string title;  ///< "dp, tiny, f32, strong scaling, packed"
   std::vector<PointReport> points;

@@ -10,7 +10,7 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison.hpp"
-#include "analysis/experiment_identity.hpp"
+#include "analysis/experiment_and_machine_identity.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/report.hpp"
 #include "base/log.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/catalog/run_index.hpp"
-#include "analysis/experiment_identity.hpp"
+#include "analysis/experiment_and_machine_identity.hpp"
 #include "analysis/merge/join_launches.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/experiment_identity.hpp"
+#include "analysis/experiment_and_machine_identity.hpp"
 #include "results/records/point_facts.hpp"
 
 /// Implements the rules about collectives and their overlap, and advice against exposed transfers.

@@ -10,7 +10,7 @@
 
 #include "analysis/advice/rules.hpp"
 #include "analysis/breakdown/op_and_link_times.hpp"
-#include "analysis/devices/device_state.hpp"
+#include "analysis/devices/device_state_and_energy.hpp"
 #include "analysis/microbench/microbench_report.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "mesh/mesh.hpp"
-#include "program/match_communication.hpp"
+#include "program/play_all_ranks.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/simulate.hpp"
 #include "statistics/estimate.hpp"

@@ -15,8 +15,8 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/curves.hpp"
-#include "analysis/experiment_identity.hpp"
+#include "analysis/curves_and_baselines.hpp"
+#include "analysis/experiment_and_machine_identity.hpp"
 #include "analysis/group_by.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"

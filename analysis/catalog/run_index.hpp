@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/experiment_identity.hpp"
+#include "analysis/experiment_and_machine_identity.hpp"
 #include "analysis/report.hpp"
 
 /// Lists many runs by machine, date and version, with the few results of each run that fit on a

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "analysis/curves.hpp"
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/curves_and_baselines.hpp"
+#include "analysis/render/curve_tables_and_remarks.hpp"
 #include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis::compare {

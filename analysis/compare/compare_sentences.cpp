@@ -10,7 +10,7 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison_internals.hpp"
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "base/text.hpp"

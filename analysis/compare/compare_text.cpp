@@ -12,7 +12,7 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison_internals.hpp"
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/curve_tables_and_remarks.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "base/text.hpp"

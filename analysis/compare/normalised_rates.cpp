@@ -6,7 +6,7 @@
 #include <set>
 
 #include "analysis/compare/comparison_internals.hpp"
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/microbench/microbench_report.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "analysis/catalog/run_index.hpp"
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/merge/join_launches.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "base/error.hpp"

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 

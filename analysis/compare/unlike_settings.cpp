@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/group_by.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "base/text.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/devices/device_state.hpp"
+#include "analysis/devices/device_state_and_energy.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "units/quantity_text.hpp"

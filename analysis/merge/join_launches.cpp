@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/catalog/run_index.hpp"
-#include "analysis/experiment_identity.hpp"
+#include "analysis/experiment_and_machine_identity.hpp"
 #include "analysis/report.hpp"
 
 /// Joins the reports of several launches to one curve for each experiment.

@@ -14,7 +14,7 @@
 #include <numeric>
 #include <utility>
 
-#include "analysis/devices/device_state.hpp"
+#include "analysis/devices/device_state_and_energy.hpp"
 #include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis::page {

@@ -14,7 +14,7 @@
 #include "analysis/output_file.hpp"
 #include "analysis/page/point_details.hpp"
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/curve_tables_and_remarks.hpp"
 #include "analysis/render/summary.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "base/build_info.hpp"

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "analysis/experiment_identity.hpp"
+#include "analysis/experiment_and_machine_identity.hpp"
 #include "analysis/predict/question.hpp"
 #include "base/error.hpp"
 #include "results/records/point_facts.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "analysis/predict/prediction.hpp"
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/curve_tables_and_remarks.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/table_cells.hpp"

@@ -11,7 +11,7 @@
 #include <map>
 #include <utility>
 
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"

@@ -14,7 +14,7 @@
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/report.hpp"
-#include "mesh/choose_mesh.hpp"
+#include "mesh/mesh_request.hpp"
 #include "results/records/run_data.hpp"
 #include "settings/run_config.hpp"
 #include "simulate/machine.hpp"

@@ -113,7 +113,7 @@ class QuickEstimate {
   ///   2401.10241, section 2.3); after its input gradients it takes other bytes than before
   ///   (late_bytes)
   /// - inputs: on the first stage, of all microbatches that are not in flight, since the
-  ///   activations include the others (stack/inputs.cpp); a trainer keeps none
+  ///   activations include the others (microbatch_inputs.cpp); a trainer keeps none
   /// - outputs: on the last stage, for each microbatch between its forward and backward pass, the
   ///   output of the last layer and, except for one microbatch, the logits. With gpipe and zb-h1
   ///   these are all microbatches in flight, else a single one

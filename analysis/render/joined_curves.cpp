@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/curve_tables_and_remarks.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "base/text.hpp"

@@ -5,8 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "analysis/render/detail_selection.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/sections.hpp"
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/curve_tables_and_remarks.hpp"
 
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "analysis/breakdown/op_and_link_times.hpp"
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
 #include "analysis/render/record_json.hpp"
 #include "analysis/render/render.hpp"

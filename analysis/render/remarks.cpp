@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/curve_tables_and_remarks.hpp"
 
 #include <cmath>
 #include <map>
 #include <string_view>
 
-#include "analysis/devices/device_state.hpp"
+#include "analysis/devices/device_state_and_energy.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "results/records/measured_step_time.hpp"

@@ -10,7 +10,7 @@
 
 #include "analysis/catalog/run_index.hpp"
 #include "analysis/merge/join_launches.hpp"
-#include "analysis/render/sections.hpp"
+#include "analysis/render/detail_selection.hpp"
 #include "analysis/report.hpp"
 
 /// Renders reports as text. Renderers never compute results, so that all formats agree. If a report

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "analysis/advice/findings.hpp"
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/curve_tables_and_remarks.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/machine_and_preflight.hpp"

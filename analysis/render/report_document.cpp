@@ -8,7 +8,7 @@
 
 #include "analysis/advice/findings.hpp"
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/curve_tables_and_remarks.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/machine_and_preflight.hpp"

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/summary.hpp"

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/summary.hpp"
 #include "analysis/render/table_cells.hpp"

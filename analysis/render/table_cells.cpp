@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <numeric>
 
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/value_units.hpp"
 #include "base/text.hpp"

@@ -13,7 +13,7 @@
 /// Lists the fields in which launches must agree, or may differ. By these fields, merging,
 /// comparing and the catalog of runs identify a machine, --resume decides if a launch may continue
 /// a run, and preflight checks if all ranks use the same software. Points:
-/// analysis/experiment_identity.hpp.
+/// analysis/experiment_and_machine_identity.hpp.
 namespace isoscale::results {
 
 /// Says if a field must have the same value in a launch that continues a run (--resume) as before.

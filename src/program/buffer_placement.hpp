@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "program/op_order.hpp"
+#include "program/op_clocks_and_buffer_history.hpp"
 #include "program/program.hpp"
 
 namespace isoscale::program {

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "program/buffer_placement.hpp"
-#include "program/op_order.hpp"
+#include "program/op_clocks_and_buffer_history.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::program {
@@ -24,7 +24,8 @@ struct BufferState {
   BufferHistory history;
 };
 
-/// The vector clock (op_order.hpp) of each op of a stream, and the op's position in the program.
+/// The vector clock (op_clocks_and_buffer_history.hpp) of each op of a stream, and the op's
+/// position in the program.
 struct StreamState {
   std::vector<Clock> clocks;
   std::vector<std::uint32_t> positions;

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "program/buffer_placement.hpp"
-#include "program/op_order.hpp"
+#include "program/op_clocks_and_buffer_history.hpp"
 
 namespace isoscale::program {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "program/match_communication.hpp"
-#include "program/op_order.hpp"
+#include "program/op_clocks_and_buffer_history.hpp"
 #include "program/operands.hpp"
+#include "program/play_all_ranks.hpp"
 
 namespace isoscale::program {
 namespace {

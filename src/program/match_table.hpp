@@ -25,7 +25,7 @@ struct StuckOp {
   std::vector<int> present;  ///< for a collective: the members that have arrived
 };
 
-/// Tables by which Matcher (match_communication.hpp) finds the partners of each collective and
+/// Tables by which Matcher (play_all_ranks.hpp) finds the partners of each collective and
 /// message. They are compiled from the outlines of all ranks, which are their programs without
 /// data. A lane is a stream, or the one lane for all streams if they are folded. Ranks that share
 /// an outline share its tables.

@@ -12,10 +12,10 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "runner/microbench/rank_speeds.hpp"
+#include "runner/microbench/rank_and_pair_speeds.hpp"
 #include "runner/plan/launch_site.hpp"
-#include "runner/plan/schedule.hpp"
 #include "runner/plan/step_loop.hpp"
+#include "runner/plan/time_estimates_and_schedule.hpp"
 #include "runner/preflight_and_executor_choice.hpp"
 #include "runner/run.hpp"
 #include "units/quantity_text.hpp"

@@ -59,7 +59,7 @@ void price(const PricedMachine& machine, const settings::RunConfig& config, plan
 /// Returns the plan as a table for people, with a row for each point. "?" stands for an unknown
 /// number of nodes. Points that are skipped, that do not fit into memory, or for which the budget
 /// leaves no time are marked as such and have no times. Times are estimates for `device`, see
-/// schedule.hpp. Lines below the table give the time of all points, and notes.
+/// time_estimates_and_schedule.hpp. Lines below the table give the time of all points, and notes.
 [[nodiscard]] std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
                                    std::string_view device);
 

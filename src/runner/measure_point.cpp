@@ -18,7 +18,7 @@
 #include "runner/measure/reference_check.hpp"
 #include "runner/measure/step_checksums_and_soak.hpp"
 #include "runner/microbench/measure_case.hpp"
-#include "runner/microbench/rank_speeds.hpp"
+#include "runner/microbench/rank_and_pair_speeds.hpp"
 #include "runner/plan/injected_faults.hpp"
 #include "runner/plan/launch_site.hpp"
 #include "runner/run_file.hpp"

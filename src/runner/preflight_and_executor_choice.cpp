@@ -20,7 +20,7 @@
 #include "results/reader/reader.hpp"
 #include "results/records/launch_compatibility.hpp"
 #include "results/records/point_facts.hpp"
-#include "runner/microbench/rank_speeds.hpp"
+#include "runner/microbench/rank_and_pair_speeds.hpp"
 #include "runner/plan/launch_site.hpp"
 
 namespace isoscale::runner {

@@ -15,7 +15,7 @@
 #include "base/text.hpp"
 #include "machine/job_environment.hpp"
 #include "results/records/launch_compatibility.hpp"
-#include "runner/plan/schedule.hpp"
+#include "runner/plan/time_estimates_and_schedule.hpp"
 #include "runner/run_file.hpp"
 #include "runner/run_points.hpp"
 #include "runner/watch/stuck_ranks.hpp"

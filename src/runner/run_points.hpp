@@ -17,7 +17,7 @@
 #include "runner/measure/point_context.hpp"
 #include "runner/plan/launch_site.hpp"
 #include "runner/plan/plan.hpp"
-#include "runner/plan/schedule.hpp"
+#include "runner/plan/time_estimates_and_schedule.hpp"
 #include "runner/run.hpp"
 #include "runner/run_file.hpp"
 #include "runner/watch/activity_and_progress_line.hpp"

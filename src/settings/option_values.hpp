@@ -15,7 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "mesh/choose_mesh.hpp"
+#include "mesh/mesh_request.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 

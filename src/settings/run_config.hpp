@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "mesh/choose_mesh.hpp"
 #include "mesh/mesh.hpp"
+#include "mesh/mesh_request.hpp"
 #include "settings/injection.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"

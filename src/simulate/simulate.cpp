@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "program/match_communication.hpp"
+#include "program/play_all_ranks.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/noise.hpp"
 

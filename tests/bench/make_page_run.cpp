@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "bench.hpp"
-#include "mesh/choose_mesh.hpp"
+#include "mesh/mesh_request.hpp"
 #include "program/outline.hpp"
 #include "results/writer/writer.hpp"
 #include "simulate/simulate.hpp"

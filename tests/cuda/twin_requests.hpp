@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "mesh/choose_mesh.hpp"
+#include "mesh/mesh_request.hpp"
 #include "runner/measure/reference_check.hpp"
 #include "tests/support/options.hpp"
 #include "tests/unit/matchers.hpp"

@@ -4,7 +4,7 @@
 // Every pair of ranks is measured and checked, and one that is silent fails alone. The sniff test
 // that precedes a run measures all ranks.
 
-#include "runner/microbench/rank_speeds.hpp"
+#include "runner/microbench/rank_and_pair_speeds.hpp"
 #include "runner/microbench/rows_and_link_classes.hpp"
 #include "tests/mpi/point_runs.hpp"
 

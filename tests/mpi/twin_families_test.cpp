@@ -4,7 +4,7 @@
 // Every mesh, schedule and option of a covering set computes what one rank computes.
 
 #include "program/work_and_memory.hpp"
-#include "runner/microbench/rank_speeds.hpp"
+#include "runner/microbench/rank_and_pair_speeds.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/stack/partitioning.hpp"
 

@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "program/buffer_placement.hpp"
-#include "program/op_order.hpp"
+#include "program/op_clocks_and_buffer_history.hpp"
 #include "program/operands.hpp"
 #include "program/program.hpp"
 

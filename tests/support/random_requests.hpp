@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "mesh/choose_mesh.hpp"
+#include "mesh/mesh_request.hpp"
 #include "tests/support/options.hpp"
 #include "tests/unit/stack_samples.hpp"
 #include "workloads/registry_and_mesh_choice.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "matchers.hpp"
 #include "results/records/json_object.hpp"
-#include "runner/microbench/rank_speeds.hpp"
+#include "runner/microbench/rank_and_pair_speeds.hpp"
 #include "runner/microbench/rows_and_link_classes.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "planned_runs.hpp"
-#include "runner/plan/schedule.hpp"
 #include "runner/plan/step_loop.hpp"
+#include "runner/plan/time_estimates_and_schedule.hpp"
 #include "series.hpp"
 
 namespace isoscale::runner {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison_internals.hpp"
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "compare_samples.hpp"
 #include "golden.hpp"

@@ -10,7 +10,7 @@
 #include "planned_runs.hpp"
 #include "predict_samples.hpp"
 #include "runner/dry_run.hpp"
-#include "runner/plan/schedule.hpp"
+#include "runner/plan/time_estimates_and_schedule.hpp"
 #include "units/quantity_text.hpp"
 
 namespace isoscale::runner {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/experiment_identity.hpp"
+#include "analysis/experiment_and_machine_identity.hpp"
 #include "analysis_test.hpp"
 
 namespace isoscale::analysis::merge {

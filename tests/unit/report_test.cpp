@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "analysis_test.hpp"
 #include "compare_samples.hpp"

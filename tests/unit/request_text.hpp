@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "mesh/choose_mesh.hpp"
+#include "mesh/mesh_request.hpp"
 #include "tests/support/options.hpp"
 #include "workloads/api/workload.hpp"
 

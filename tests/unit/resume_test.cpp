@@ -5,7 +5,7 @@
 #include "planned_runs.hpp"
 #include "results/reader/reader.hpp"
 #include "results_samples.hpp"
-#include "runner/plan/schedule.hpp"
+#include "runner/plan/time_estimates_and_schedule.hpp"
 #include "runner/resume.hpp"
 #include "runner/run_file.hpp"
 #include "tests/support/scratch_directory.hpp"

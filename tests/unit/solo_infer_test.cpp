@@ -7,7 +7,7 @@
 #include "made_programs.hpp"
 #include "program/check_and_replay_sections.hpp"
 #include "program/check_races_and_matching.hpp"
-#include "program/op_order.hpp"
+#include "program/op_clocks_and_buffer_history.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 #include "workloads/infer/infer.hpp"

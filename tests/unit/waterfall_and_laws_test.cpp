@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/efficiency/pop_factors_and_losses.hpp"
 #include "analysis/efficiency/scaling_laws.hpp"
-#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/curve_tables_and_remarks.hpp"
 #include "analysis_test.hpp"
 
 /// Where the time of a step goes, the tables of strategies that move it, and laws of scaling.

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "mesh/choose_mesh.hpp"
 #include "mesh/mesh.hpp"
+#include "mesh/mesh_request.hpp"
 #include "program/dtypes_and_buffers.hpp"
 #include "program/program.hpp"
 #include "units/quantity.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mesh/choose_mesh.hpp"
+#include "mesh/mesh_request.hpp"
 #include "program/program.hpp"
 #include "workloads/api/workload.hpp"
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "mesh/choose_mesh.hpp"
+#include "mesh/mesh_request.hpp"
 #include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::stack {

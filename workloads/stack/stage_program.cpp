@@ -8,8 +8,8 @@
 #include <variant>
 
 #include "program/builder.hpp"
-#include "workloads/stack/inputs.hpp"
 #include "workloads/stack/layer.hpp"
+#include "workloads/stack/microbatch_inputs.hpp"
 #include "workloads/stack/pipeline.hpp"
 #include "workloads/stack/weight_and_gradient_ops.hpp"
 

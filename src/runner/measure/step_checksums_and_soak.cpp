@@ -14,9 +14,9 @@
 
 #include "base/text.hpp"
 #include "program/fill_and_checksum.hpp"
-#include "program/match_communication.hpp"
 #include "program/op.hpp"
 #include "program/operands.hpp"
+#include "program/play_all_ranks.hpp"
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity_text.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/curves.hpp"
+#include "analysis/curves_and_baselines.hpp"
 
 #include <fmt/format.h>
 

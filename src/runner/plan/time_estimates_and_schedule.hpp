@@ -61,7 +61,7 @@ struct PointTime {
 /// between 0.3 and 0.5 of --max-time. Its least loop is the same without these limits, or likely if
 /// that is less. Traced plays lengthen the loop by 3/10 (PointTime::stretch). A point that is
 /// skipped takes no time. The rates for each device ("host", "cuda") and precision are in
-/// schedule.cpp and docs/experiments.md.
+/// time_estimates_and_schedule.cpp and docs/experiments.md.
 [[nodiscard]] PointTime estimate(const PlannedPoint& point, const settings::RunConfig& config,
                                  std::string_view device);
 

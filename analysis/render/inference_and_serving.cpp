@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/experiment_identity.hpp"
+#include "analysis/experiment_and_machine_identity.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/json_values.hpp"
 

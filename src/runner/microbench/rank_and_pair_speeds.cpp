@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/microbench/rank_speeds.hpp"
+#include "runner/microbench/rank_and_pair_speeds.hpp"
 
 #include <algorithm>
 #include <cmath>

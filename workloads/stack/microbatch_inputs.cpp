@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/stack/inputs.hpp"
+#include "workloads/stack/microbatch_inputs.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/plan/schedule.hpp"
+#include "runner/plan/time_estimates_and_schedule.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "mesh/choose_mesh.hpp"
+#include "mesh/mesh_request.hpp"
 
 #include <fmt/format.h>
 

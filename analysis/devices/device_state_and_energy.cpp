@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/devices/device_state.hpp"
+#include "analysis/devices/device_state_and_energy.hpp"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/experiment_identity.hpp"
+#include "analysis/experiment_and_machine_identity.hpp"
 #include "analysis/report.hpp"
 
 /// Sorts points into curves, names the curves, and compares their points with a baseline.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "program/op_order.hpp"
+#include "program/op_clocks_and_buffer_history.hpp"
 
 #include <fmt/format.h>
 

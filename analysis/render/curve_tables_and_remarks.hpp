@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "analysis/merge/join_launches.hpp"
+#include "analysis/render/detail_selection.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/sections.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "analysis/report.hpp"
 #include "base/text.hpp"
