@@ -13,7 +13,7 @@
 #include "analysis/breakdown/matched_traces.hpp"
 #include "analysis/curves_and_baselines.hpp"
 #include "base/parallel.hpp"
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "units/quantity_text.hpp"
 
 namespace isoscale::analysis {

@@ -16,7 +16,7 @@
 #include "analysis/efficiency/scaling_laws.hpp"
 #include "analysis/efficiency/slow_ranks_and_links.hpp"
 #include "analysis/microbench/microbench_report.hpp"
-#include "results/reader/summary.hpp"
+#include "results/reader/appended_summary.hpp"
 #include "results/records/calibration_data.hpp"
 #include "results/records/measured_step_time.hpp"
 #include "results/records/point_facts.hpp"

@@ -13,7 +13,7 @@
 #include "analysis/experiment_and_machine_identity.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/report.hpp"
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "results/reader/reader.hpp"
 
 namespace isoscale {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "commands_and_output.hpp"
 #include "machine/job_environment.hpp"
 

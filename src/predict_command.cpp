@@ -11,7 +11,7 @@
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/system_file.hpp"
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "results/reader/reader.hpp"
 
 namespace isoscale {

@@ -17,13 +17,13 @@
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
-#include "base/log.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
+#include "base/warn.hpp"
 #include "commands_and_output.hpp"
 #include "results/hdf5/publish_and_lock_files.hpp"
+#include "results/reader/appended_summary.hpp"
 #include "results/reader/reader.hpp"
-#include "results/reader/summary.hpp"
 
 namespace isoscale {
 namespace {

@@ -12,7 +12,7 @@
 #include "analysis/breakdown/op_and_link_times.hpp"
 #include "analysis/devices/device_state_and_energy.hpp"
 #include "analysis/microbench/microbench_report.hpp"
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "results/records/point_facts.hpp"
 #include "units/quantity_text.hpp"
 

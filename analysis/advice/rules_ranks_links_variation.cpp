@@ -15,7 +15,7 @@
 #include "analysis/advice/rules.hpp"
 #include "analysis/microbench/microbench_report.hpp"
 #include "base/text.hpp"
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "program/op.hpp"
 #include "program/outline.hpp"
 #include "results/records/point_facts.hpp"

@@ -28,8 +28,8 @@ namespace {
 using results::PointStatus;
 
 /// Returns the labels that do not depend on the traces of steps. An entry is made from a whole run
-/// or from its summary (results/reader/summary.hpp), which has no traces; with these labels alone
-/// both give the same entry.
+/// or from its summary (results/reader/appended_summary.hpp), which has no traces; with these
+/// labels alone both give the same entry.
 std::set<std::string> labels_of(const PointReport& point) {
   std::set<std::string> labels{point.data->labels.begin(), point.data->labels.end()};
   if (results::has_label(point.labels, results::few_steps)) labels.emplace(results::few_steps);

@@ -13,7 +13,7 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison_internals.hpp"
 #include "analysis/render/curve_tables_and_remarks.hpp"
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"

@@ -8,7 +8,7 @@
 #include "analysis/compare/comparison_internals.hpp"
 #include "analysis/curves_and_baselines.hpp"
 #include "analysis/microbench/microbench_report.hpp"
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis::compare {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "program/op.hpp"
 #include "simulate/op_time.hpp"
 

@@ -13,13 +13,13 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/output_file.hpp"
 #include "analysis/page/point_details.hpp"
-#include "analysis/render/bench_tables.hpp"
 #include "analysis/render/curve_tables_and_remarks.hpp"
-#include "analysis/render/summary.hpp"
+#include "analysis/render/microbench_tables.hpp"
+#include "analysis/render/summary_findings_and_index.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "base/build_info.hpp"
 #include "base/error.hpp"
-#include "base/log.hpp"
+#include "base/warn.hpp"
 
 namespace isoscale::analysis::page {
 

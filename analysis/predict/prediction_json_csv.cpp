@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/predict/prediction.hpp"
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/table_cells.hpp"

@@ -13,7 +13,7 @@
 
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/curve_tables_and_remarks.hpp"
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "analysis/value_units.hpp"

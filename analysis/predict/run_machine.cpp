@@ -17,7 +17,7 @@
 #include "analysis/microbench/microbench_report.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "results/records/point_facts.hpp"
 #include "simulate/op_time.hpp"
 #include "statistics/estimate.hpp"

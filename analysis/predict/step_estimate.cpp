@@ -14,7 +14,7 @@
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "program/check_and_replay_sections.hpp"
+#include "program/checksum_replay_and_solo_sections.hpp"
 #include "program/work_and_memory.hpp"
 #include "simulate/noise.hpp"
 #include "simulate/simulate.hpp"

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "analysis/render/bench_tables.hpp"
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
+#include "analysis/render/microbench_tables.hpp"
 #include "analysis/render/record_json.hpp"
 #include "analysis/render/render.hpp"
 #include "base/text.hpp"

@@ -14,7 +14,7 @@
 
 #include "analysis/merge/join_launches.hpp"
 #include "analysis/render/detail_selection.hpp"
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "analysis/report.hpp"
 #include "base/text.hpp"

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "analysis/experiment_and_machine_identity.hpp"
-#include "analysis/render/bench_tables.hpp"
 #include "analysis/render/json_values.hpp"
+#include "analysis/render/microbench_tables.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analysis/render/detail_selection.hpp"
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "analysis/devices/device_state_and_energy.hpp"
-#include "analysis/render/bench_tables.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
+#include "analysis/render/microbench_tables.hpp"
 #include "results/records/measured_step_time.hpp"
 #include "results/records/point_facts.hpp"
 #include "units/quantity_text.hpp"

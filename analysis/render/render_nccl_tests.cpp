@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/render/bench_tables.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
+#include "analysis/render/microbench_tables.hpp"
 #include "analysis/render/render.hpp"
 
 namespace isoscale::analysis::render {

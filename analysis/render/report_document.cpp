@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "analysis/advice/findings.hpp"
-#include "analysis/render/bench_tables.hpp"
 #include "analysis/render/curve_tables_and_remarks.hpp"
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
+#include "analysis/render/microbench_tables.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/render/summary.hpp"
+#include "analysis/render/summary_findings_and_index.hpp"
 #include "analysis/render/table_cells.hpp"
 
 /// Builds the detailed report as one document, from which plain text and Markdown are written.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/summary.hpp"
+#include "analysis/render/summary_findings_and_index.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

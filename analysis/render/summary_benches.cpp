@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "analysis/curves_and_baselines.hpp"
-#include "analysis/render/bench_tables.hpp"
-#include "analysis/render/document.hpp"
-#include "analysis/render/summary.hpp"
+#include "analysis/render/document_and_metrics.hpp"
+#include "analysis/render/microbench_tables.hpp"
+#include "analysis/render/summary_findings_and_index.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "base/text.hpp"
 #include "statistics/estimate.hpp"

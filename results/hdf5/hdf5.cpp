@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "results/hdf5/file_digest.hpp"
 
 namespace isoscale::results::hdf5 {

@@ -20,7 +20,7 @@
 
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
-#include "base/log.hpp"
+#include "base/warn.hpp"
 
 namespace isoscale::results {
 namespace {

@@ -24,7 +24,7 @@
 #include "results/hdf5/hdf5.hpp"
 #include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/hdf5/run_hdf5.hpp"
-#include "results/reader/summary.hpp"
+#include "results/reader/appended_summary.hpp"
 #include "results/records/run_and_calibration_fields.hpp"
 
 namespace isoscale::results {

@@ -212,7 +212,8 @@ constexpr auto mesh_extent(const char* name, int mesh::Shape::*axis, std::string
   return attribute(name, path(&PointData::mesh, axis), description);
 }
 
-/// The fields that say what a point is and how it ended; a summary (summary.hpp) has them too.
+/// The fields that say what a point is and how it ended; a summary (appended_summary.hpp) has them
+/// too.
 inline constexpr auto point_facts =
     std::tuple{attribute("index", &PointData::index, "number of the point in the plan"),
                attribute("workload", &PointData::workload, "such as `dp`, `tp`, `pp` or `gemm`"),

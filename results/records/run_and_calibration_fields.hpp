@@ -78,7 +78,7 @@ inline constexpr auto run_status =
                   }),
               "`complete` or `partial`");
 
-/// The fields that identify a run; a summary (summary.hpp) has them too.
+/// The fields that identify a run; a summary (appended_summary.hpp) has them too.
 inline constexpr auto run_identity = std::tuple{
     attribute("id", &RunData::id, "unique and random"),
     attribute("created", &RunData::created, "when the run began"),

@@ -25,8 +25,8 @@
 #include "units/quantity.hpp"
 
 /// Converts values of records to the form in which they are stored, and back. A Sink or Source is a
-/// group of an HDF5 file (hdf5.hpp), or a JSON object (json_object.hpp), which has the functions of
-/// hdf5::Group that records need.
+/// group of an HDF5 file (hdf5.hpp), or a JSON object (records_as_json_and_cbor.hpp), which has the
+/// functions of hdf5::Group that records need.
 namespace isoscale::results {
 
 /// The attributes that every dataset has. Counts and indices have the unit "1", text has "text".

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/warn.hpp"
 #include "results/hdf5/file_digest.hpp"
 #include "results/hdf5/hdf5.hpp"
 #include "results/hdf5/run_hdf5.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "results/hdf5/publish_and_lock_files.hpp"
-#include "results/reader/summary.hpp"
+#include "results/reader/appended_summary.hpp"
 #include "results/records/run_data.hpp"
 #include "settings/run_config.hpp"
 #include "units/quantity.hpp"

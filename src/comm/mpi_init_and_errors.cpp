@@ -11,7 +11,7 @@
 #include <new>
 #include <sstream>
 
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "machine/procfs_and_cgroups.hpp"
 #include "units/quantity_text.hpp"
 

@@ -16,7 +16,7 @@
 #include "base/folder_entries.hpp"
 #include "base/text.hpp"
 #include "machine/device_sampler.hpp"
-#include "machine/nvml.hpp"
+#include "machine/nvml_library.hpp"
 #include "machine/procfs_and_cgroups.hpp"
 
 namespace isoscale::machine {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/nvml.hpp"
+#include "machine/nvml_library.hpp"
 
 namespace isoscale::machine {
 

@@ -11,7 +11,7 @@
 
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
-#include "machine/nvml.hpp"
+#include "machine/nvml_library.hpp"
 #include "preflight/job_facts.hpp"
 
 /// Collects the facts about nodes and ranks that preflight, the check before a run, judges. This

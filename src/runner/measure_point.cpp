@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "program/check_and_replay_sections.hpp"
 #include "program/check_races_and_matching.hpp"
+#include "program/checksum_replay_and_solo_sections.hpp"
 #include "runner/measure/gather_point_and_sample_devices.hpp"
 #include "runner/measure/reference_check.hpp"
 #include "runner/measure/step_checksums_and_soak.hpp"

@@ -12,7 +12,7 @@
 
 #include "base/build_info.hpp"
 #include "base/error.hpp"
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "executor/host/host_executor.hpp"
 #include "executor/plugin.hpp"
 #include "preflight/collect_facts.hpp"

@@ -17,12 +17,12 @@
 
 #include "base/build_info.hpp"
 #include "base/error.hpp"
-#include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/warn.hpp"
 #include "machine/job_environment.hpp"
 #include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/reader/reader.hpp"
-#include "results/records/json_object.hpp"
+#include "results/records/records_as_json_and_cbor.hpp"
 #include "results/records/run_and_calibration_fields.hpp"
 
 namespace isoscale::runner {

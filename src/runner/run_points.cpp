@@ -10,9 +10,9 @@
 #include <tuple>
 #include <utility>
 
-#include "base/log.hpp"
 #include "base/text.hpp"
-#include "calibration/calibration.hpp"
+#include "base/warn.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "machine/job_environment.hpp"
 #include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/reader/reader.hpp"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "results/records/json_object.hpp"
 #include "results/records/point_fields.hpp"
+#include "results/records/records_as_json_and_cbor.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/unit/results_samples.hpp"
 

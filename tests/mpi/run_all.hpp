@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "comm/communicator.hpp"
 
 namespace isoscale {

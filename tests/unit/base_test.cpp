@@ -15,9 +15,9 @@
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
 #include "base/handle.hpp"
-#include "base/log.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
+#include "base/warn.hpp"
 #include "base/work_in_child_process.hpp"
 #include "matchers.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/microbench/microbench_report.hpp"
-#include "analysis/render/bench_tables.hpp"
+#include "analysis/render/microbench_tables.hpp"
 #include "analysis_test.hpp"
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "golden.hpp"
 
 /// Reports of micro-benchmarks, of inference (latency against throughput) and of serving.

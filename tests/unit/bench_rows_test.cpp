@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "matchers.hpp"
-#include "results/records/json_object.hpp"
+#include "results/records/records_as_json_and_cbor.hpp"
 #include "runner/microbench/rank_and_pair_speeds.hpp"
 #include "runner/microbench/rows_and_link_classes.hpp"
 #include "workloads/collectives/collectives.hpp"

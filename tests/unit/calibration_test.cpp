@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "calibration/calibration.hpp"
-#include "analysis/render/bench_tables.hpp"
+#include "analysis/render/microbench_tables.hpp"
 #include "analysis_test.hpp"
+#include "calibration/fit_calibration.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/render/summary.hpp"
+#include "analysis/render/summary_findings_and_index.hpp"
 #include "findings_samples.hpp"
 #include "preflight/job_facts.hpp"
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "bench_samples.hpp"
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"

@@ -3,7 +3,7 @@
 // The declarations of NVML are compared with the header of the CUDA toolkit, where there is one.
 #include <nvml.h>
 
-#include "machine/nvml.hpp"
+#include "machine/nvml_library.hpp"
 #include "matchers.hpp"
 
 namespace isoscale::machine {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "machine/nvml.hpp"
+#include "machine/nvml_library.hpp"
 #include "matchers.hpp"
 
 namespace isoscale::machine {

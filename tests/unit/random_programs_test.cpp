@@ -3,8 +3,8 @@
 
 // Random combinations of mesh, schedule, strategy and options.
 
-#include "program/check_and_replay_sections.hpp"
 #include "program/check_races_and_matching.hpp"
+#include "program/checksum_replay_and_solo_sections.hpp"
 #include "simulate/machine.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/support/arena_bound.hpp"

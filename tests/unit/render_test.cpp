@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/machine_and_preflight.hpp"
 #include "analysis_test.hpp"

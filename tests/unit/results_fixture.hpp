@@ -7,8 +7,8 @@
 
 #include "results/hdf5/hdf5.hpp"
 #include "results/reader/reader.hpp"
-#include "results/records/json_object.hpp"
 #include "results/records/point_fields.hpp"
+#include "results/records/records_as_json_and_cbor.hpp"
 #include "results/writer/writer.hpp"
 #include "results_samples.hpp"
 #include "tests/support/scratch_directory.hpp"

@@ -8,7 +8,7 @@
 #include "program/check_races_and_matching.hpp"
 #include "stack_samples.hpp"
 #include "workloads/infer/replica.hpp"
-#include "workloads/serve/load_trials.hpp"
+#include "workloads/serve/arrivals_and_rate_search.hpp"
 
 namespace isoscale::workloads::serve {
 namespace {

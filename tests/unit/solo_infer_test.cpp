@@ -5,8 +5,8 @@
 // programs of inference, which follow from formulas and never deadlock.
 
 #include "made_programs.hpp"
-#include "program/check_and_replay_sections.hpp"
 #include "program/check_races_and_matching.hpp"
+#include "program/checksum_replay_and_solo_sections.hpp"
 #include "program/op_clocks_and_buffer_history.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"

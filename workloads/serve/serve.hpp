@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "workloads/api/workload.hpp"
-#include "workloads/serve/load_trials.hpp"
+#include "workloads/serve/arrivals_and_rate_search.hpp"
 
 namespace isoscale::workloads::serve {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/log.hpp"
+#include "base/warn.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

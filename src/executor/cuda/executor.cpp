@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/session.hpp"
 #include "executor/executor.hpp"

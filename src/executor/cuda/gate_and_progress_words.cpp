@@ -9,7 +9,7 @@
 #include <array>
 #include <atomic>
 
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "executor/executor.hpp"
 
 namespace isoscale::executor::cuda {

@@ -12,8 +12,8 @@
 #include "base/text.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
-#include "results/records/json_object.hpp"
 #include "results/records/point_fields.hpp"
+#include "results/records/records_as_json_and_cbor.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "units/quantity_text.hpp"
 
 namespace isoscale::executor::cuda {

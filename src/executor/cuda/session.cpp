@@ -9,7 +9,7 @@
 #include <cmath>
 #include <thread>
 
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "comm/communicator.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "program/op.hpp"

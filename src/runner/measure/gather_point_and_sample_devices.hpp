@@ -14,9 +14,9 @@
 #include "comm/communicator.hpp"
 #include "machine/device_sampler.hpp"
 #include "machine/facts.hpp"
-#include "machine/nvml.hpp"
+#include "machine/nvml_library.hpp"
 #include "mesh/mesh.hpp"
-#include "results/records/json_object.hpp"
+#include "results/records/records_as_json_and_cbor.hpp"
 #include "results/records/run_data.hpp"
 #include "runner/measure/measure_steps.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "program/check_and_replay_sections.hpp"
+#include "program/checksum_replay_and_solo_sections.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::runner::measure {

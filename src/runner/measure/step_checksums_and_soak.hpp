@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "executor/executor.hpp"
-#include "program/check_and_replay_sections.hpp"
+#include "program/checksum_replay_and_solo_sections.hpp"
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "runner/measure/reference_check.hpp"

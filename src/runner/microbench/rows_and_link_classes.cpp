@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "machine/nvml.hpp"
+#include "machine/nvml_library.hpp"
 #include "mesh/mesh.hpp"
 #include "statistics/estimate.hpp"
 #include "units/quantity_text.hpp"

@@ -15,7 +15,7 @@
 #include "executor/host/host_executor.hpp"
 #include "executor/point_requirements.hpp"
 #include "mesh/mesh.hpp"
-#include "program/check_and_replay_sections.hpp"
+#include "program/checksum_replay_and_solo_sections.hpp"
 #include "runner/plan/injected_faults.hpp"
 #include "runner/plan/plan.hpp"
 #include "units/quantity_text.hpp"

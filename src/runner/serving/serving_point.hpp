@@ -12,7 +12,7 @@
 #include "runner/measure/point_context.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/watch/activity_and_progress_line.hpp"
-#include "workloads/serve/load_trials.hpp"
+#include "workloads/serve/arrivals_and_rate_search.hpp"
 
 /// Measures how replicas of a model serve requests. A dispatcher, on rank 0 of the point, sends
 /// each request to a replica. The first rank of each replica is its leader: it receives requests,

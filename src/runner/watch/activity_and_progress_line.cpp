@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "program/outline.hpp"
 
 namespace isoscale::runner::watch {

@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/warn.hpp"
 #include "results/hdf5/publish_and_lock_files.hpp"
 
 namespace isoscale::runner::watch {

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/log.hpp"
+#include "base/warn.hpp"
 #include "units/quantity_text.hpp"
 
 namespace isoscale::runner::watch {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-import { content } from "./section_content.js";
+import { content } from "./blocks_and_choices.js";
 import { charts, drawAll } from "./chart.js";
 import { benches, curves, data, distinctOf, shortTitles } from "./data.js";
 import { button, el, note } from "./page_elements.js";

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Re-exports the modules from which sections are built.
-export * from "./section_content.js";
+export * from "./blocks_and_choices.js";
 export * from "./data.js";
 export * from "./page_elements.js";
 export * from "./format.js";

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/serve/load_trials.hpp"
+#include "workloads/serve/arrivals_and_rate_search.hpp"
 
 #include <fmt/format.h>
 

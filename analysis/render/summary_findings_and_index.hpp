@@ -13,7 +13,7 @@
 #include "analysis/advice/findings.hpp"
 #include "analysis/catalog/run_index.hpp"
 #include "analysis/merge/join_launches.hpp"
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
 
 /// Declares parts of reports: the summary, the findings and the tables of an index of runs.
 namespace isoscale::analysis::render {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "machine/nvml.hpp"
+#include "machine/nvml_library.hpp"
 
 #include <fmt/format.h>
 

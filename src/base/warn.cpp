@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "base/log.hpp"
+#include "base/warn.hpp"
 
 #include <poll.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "program/check_and_replay_sections.hpp"
+#include "program/checksum_replay_and_solo_sections.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/render/document.hpp"
+#include "analysis/render/document_and_metrics.hpp"
 #include "analysis/report.hpp"
 
 /// Describes the figures of micro-benchmarks, of inference and of serving, once for all reports,

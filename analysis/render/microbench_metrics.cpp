@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/bench_tables.hpp"
+#include "analysis/render/microbench_tables.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "analysis/render/render.hpp"
 #include "analysis/render/table_cells.hpp"
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 #include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis::render {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/bench_tables.hpp"
+#include "analysis/render/microbench_tables.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 #include "analysis/render/escaped_text_and_tables.hpp"
 #include "analysis/render/table_cells.hpp"
 #include "base/text.hpp"
-#include "calibration/calibration.hpp"
+#include "calibration/fit_calibration.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/reader/summary.hpp"
+#include "results/reader/appended_summary.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,9 +19,9 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "results/hdf5/file_digest.hpp"
-#include "results/records/json_object.hpp"
 #include "results/records/measured_step_time.hpp"
 #include "results/records/point_fields.hpp"
+#include "results/records/records_as_json_and_cbor.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::results {
