@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/advice/rules.hpp"
@@ -232,16 +233,21 @@ Buckets buckets_of(const PointData& point) {
 }
 
 /// Returns the calibration curve of the communication library's own implementation of `op` among as
-/// many ranks as dp has, preferably over as many nodes as the point uses. Only curves with a
-/// latency and a bandwidth are considered. Null if there is none. Not owned.
+/// many ranks as dp has, preferably over as many nodes as the point uses, then preferably with its
+/// element type. Only curves with a latency and a bandwidth are considered. Null if there is none.
 const results::CalibrationCurve* curve_for(const PointSubject& subject, OpKind op) {
   const results::CalibrationCurve* best = nullptr;
+  std::pair<bool, bool> best_match;
   for (const results::CalibrationCurve& at : subject.calibration.curves) {
     const bool fits = at.op == program::name(op) && at.implementation == "library" &&
                       at.members == subject.point.data->mesh.dp && at.latency && at.bandwidth &&
                       at.latency->value > 0 && at.bandwidth->value > 0;
     if (!fits) continue;
-    if (best == nullptr || at.nodes == subject.point.data->nodes) best = &at;
+    const std::pair match{at.nodes == subject.point.data->nodes,
+                          at.dtype == subject.point.data->dtype};
+    if (best != nullptr && match <= best_match) continue;
+    best = &at;
+    best_match = match;
   }
   return best;
 }

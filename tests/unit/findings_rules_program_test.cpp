@@ -192,6 +192,11 @@ TEST(SmallBuckets, AreFoundWhereACallIsMostlyLatency) {
                   .next_step = HasSubstr("bucket=782KiB"),
                   .evidence = {{"buckets", DoubleEq(6)}}});
   EXPECT_FALSE(finding(calibrated(buckets(6, 250e3)), "small-buckets"));
+  results::RunData mixed = calibrated(buckets(6, 250e3));
+  auto& other = mixed.calibration.curves.emplace_back(mixed.calibration.curves.front());
+  other.dtype = "i8";
+  other.latency->value *= 100;
+  EXPECT_FALSE(finding(mixed, "small-buckets"));
   EXPECT_FALSE(finding(calibrated(buckets(3, 50e3)), "small-buckets"));
   // Without a calibration they are guessed, on GPUs alone.
   results::RunData run = run_of(buckets(6, 50e3));
