@@ -193,7 +193,7 @@ TEST(SmallBuckets, AreFoundWhereACallIsMostlyLatency) {
                   .evidence = {{"buckets", DoubleEq(6)}}});
   EXPECT_FALSE(finding(calibrated(buckets(6, 250e3)), "small-buckets"));
   results::RunData mixed = calibrated(buckets(6, 250e3));
-  auto& other = mixed.calibration.curves.emplace_back(mixed.calibration.curves.front());
+  auto& other = mixed.calibration->curves.emplace_back(mixed.calibration->curves.front());
   other.dtype = "i8";
   other.latency->value *= 100;
   EXPECT_FALSE(finding(mixed, "small-buckets"));
