@@ -146,7 +146,8 @@ std::vector<Family> families() {
       {.name = "hybrid_sharding",
        .has = shares_states,
        .ways = {"zero=1", "zero=1 gather=next_step optimizer=adam", "zero=2", "zero=3",
-                "zero=1 offload=optimizer optimizer=adam", "zero=3 schedule=zb-h1 overlap=off"},
+                "zero=1 offload=optimizer optimizer=adam", "zero=3 schedule=zb-h1 overlap=off",
+                "zero=1 " + skewed, "zero=1 partition=skewed:0.3 microbatches=96"},
        .runs = 2,
        .runs_on_many = 1},
       {.name = "offload",
@@ -311,7 +312,7 @@ TEST(TwinOptions, AreNotRefusedOnMoreRanksAndPartitionsAreUneven) {
     for (const int ranks : {4, 8}) {
       for (const TwinCase& point : cases_of(family, ranks, Share::all)) {
         const auto twin = workloads::find_workload("hybrid").twin(point.request);
-        if (!point.request.options.contains("partition") || ranks < 8) continue;
+        if (!point.request.options.contains("partition") || ranks < 8 || twin.mesh.dp < 2) continue;
         const auto microbatches = workloads::stack::distribution_of(twin).microbatches;
         EXPECT_GT(std::set<int>(microbatches.begin(), microbatches.end()).size(), 1U) << point.name;
       }

@@ -15,18 +15,17 @@ Shard sample_shard(const Geometry& g, int microbatch, std::uint64_t columns, std
 Shard position_shard(const Geometry& g, int microbatch, std::uint64_t columns, std::uint64_t whole,
                      const Positions& positions) {
   const std::uint64_t sample = g.whole_sequence * whole;
-  const std::uint64_t samples =
-      static_cast<std::uint64_t>(g.microbatch_step) * g.microbatch * sample;
-  return {
-      .extents = {positions.count, g.microbatch, columns},
-      .local = {g.microbatch * columns, columns, 1},
-      .global = {whole, sample, 1},
-      .base = static_cast<std::uint64_t>(g.microbatch_base + microbatch) * g.microbatch * sample +
-              positions.first * whole,
-      .steps = {.tp = whole > columns ? columns : 0,
-                .cp = g.sequence * whole,
-                .ep = samples,
-                .dp = static_cast<std::uint64_t>(g.ep) * samples}};
+  const auto elements = [&](int microbatches) {
+    return static_cast<std::uint64_t>(microbatches) * g.microbatch * sample;
+  };
+  return {.extents = {positions.count, g.microbatch, columns},
+          .local = {g.microbatch * columns, columns, 1},
+          .global = {whole, sample, 1},
+          .base = elements(g.microbatch_base * g.ep + microbatch) + positions.first * whole,
+          .steps = {.tp = whole > columns ? columns : 0,
+                    .cp = g.sequence * whole,
+                    .ep = elements(g.microbatches),
+                    .dp = elements(g.microbatch_step * g.ep)}};
 }
 
 Inputs::Inputs(Builder& builder, const Geometry& geometry, const Types& types,
