@@ -13,8 +13,6 @@
 /// Declares the steps of compare(). Only sources of this folder and tests use them.
 namespace isoscale::analysis::compare {
 
-// The functions below name the sides and put their curves side by side.
-
 /// Returns the names that catalog::make_index() gives to the machines of a side, each once.
 [[nodiscard]] std::vector<std::string> machine_names(const Side& side);
 
@@ -27,8 +25,6 @@ namespace isoscale::analysis::compare {
 /// has. Throws base::UsageError if a side has no curve in common with the first, or if no curve has
 /// the requested baseline.
 void set_side_by_side(Comparison& comparison, const CompareOptions& options);
-
-// The functions below find and describe the settings whose differences forbid a comparison.
 
 /// Returns one difference as text: the setting, its value and files on each side, the title of
 /// the curve and, unless the whole curve differs, the rank count of the point: "mesh: dp=4 in A

@@ -25,8 +25,6 @@ namespace isoscale::analysis::predict {
 /// Returns sentences on the most expensive cause of a curve and the rank counts where it changes.
 [[nodiscard]] std::vector<std::string> limit_sentences(const ForecastCurve& curve);
 
-// The declarations below are parts of predict(); other files use some of them too.
-
 /// Forecasts beyond this many times the largest measured rank count are marked as extrapolated.
 inline constexpr int most_trusted_growth = 32;
 /// The relative standard deviation of a step time that is predicted from a data sheet alone. It is

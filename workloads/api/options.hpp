@@ -105,8 +105,6 @@ template <class Typed>
   return result;
 }
 
-// The functions below read options whose values are lists.
-
 /// Returns the parts of a list such as "a,b,c". Throws base::UsageError with `key` if a part is
 /// empty or occurs twice.
 [[nodiscard]] std::vector<std::string> parse_list(std::string_view key, std::string_view text);

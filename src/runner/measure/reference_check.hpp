@@ -68,7 +68,8 @@ struct Difference {
 };
 /// Compares the tensors that this rank holds after `twin_steps` steps with the reference, and also
 /// their changes since setup: if an update is missing, weights may differ only a little, but their
-/// change differs completely. `at` has this rank's coordinates in the mesh.
+/// change differs completely. The rounding of a stored f32 weight in each step is no difference of
+/// its change. `at` has this rank's coordinates in the mesh.
 [[nodiscard]] Difference compare(executor::Session& session, const program::RankProgram& program,
                                  const mesh::Coordinates& at, const Initial& initial,
                                  const Tensors& reference);
