@@ -15,17 +15,17 @@ Shard sample_shard(const Geometry& g, int microbatch, std::uint64_t columns, std
 Shard position_shard(const Geometry& g, int microbatch, std::uint64_t columns, std::uint64_t whole,
                      const Positions& positions) {
   const std::uint64_t sample = g.whole_sequence * whole;
-  const auto elements = [&](int microbatches) {
-    return static_cast<std::uint64_t>(microbatches) * g.microbatch * sample;
-  };
+  const std::uint64_t elements = g.microbatch * sample;  // in a microbatch
+  const auto wide = [](int count) { return static_cast<std::uint64_t>(count); };
   return {.extents = {positions.count, g.microbatch, columns},
           .local = {g.microbatch * columns, columns, 1},
           .global = {whole, sample, 1},
-          .base = elements(g.microbatch_base * g.ep + microbatch) + positions.first * whole,
+          .base = (wide(g.microbatch_base) * wide(g.ep) + wide(microbatch)) * elements +
+                  positions.first * whole,
           .steps = {.tp = whole > columns ? columns : 0,
                     .cp = g.sequence * whole,
-                    .ep = elements(g.microbatches),
-                    .dp = elements(g.microbatch_step * g.ep)}};
+                    .ep = wide(g.microbatches) * elements,
+                    .dp = wide(g.microbatch_step) * wide(g.ep) * elements}};
 }
 
 Inputs::Inputs(Builder& builder, const Geometry& geometry, const Types& types,
