@@ -25,7 +25,7 @@ constexpr double noticeably_more = 0.005;  ///< share of the step; a smaller exc
 /// Returns a rank with its host and device: "rank 3 (node1, NVIDIA H200 00000000:1B:00.0)".
 std::string place_of(const results::RunData& run, const results::PointData& point, int rank) {
   const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
-  const std::string name = fmt::format("rank {}", world_rank(point, rank));
+  std::string name = fmt::format("rank {}", world_rank(point, rank));
   if (facts == nullptr) return name;
   std::string device = text_of(*facts, "gpu_name");
   const std::string pci = text_of(*facts, "gpu_pci");

@@ -181,9 +181,10 @@ template <auto member>
 
 template <auto member>
 [[nodiscard]] OptionSpec choice(std::string_view key, std::string_view default_value,
-                                std::vector<std::string_view> choices, std::string_view help) {
+                                const std::vector<std::string_view>& choices,
+                                std::string_view help) {
   return row<member>(
-      {.key = key, .default_value = default_value, .choices = std::move(choices), .help = help});
+      {.key = key, .default_value = default_value, .choices = choices, .help = help});
 }
 
 template <auto member>
@@ -194,13 +195,13 @@ template <auto member>
 
 template <auto member>
 [[nodiscard]] OptionSpec list(std::string_view key, std::string_view default_value,
-                              std::vector<std::string_view> choices, std::string_view help,
+                              const std::vector<std::string_view>& choices, std::string_view help,
                               std::string_view gpu_default = {}) {
   return row<member>({.key = key,
                       .type = OptionType::list,
                       .default_value = default_value,
                       .gpu_default = gpu_default,
-                      .choices = std::move(choices),
+                      .choices = choices,
                       .help = help});
 }
 
