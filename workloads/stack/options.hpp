@@ -83,15 +83,15 @@ struct TrainingOptions {
   long long batch = 0, microbatch = 0, microbatches = 0;  ///< 0 = not given
   program::Space input{};
   Strategy strategy{};
-  Partition partition{};
   bool overlap = true;
-  std::uint64_t bucket = 0;
   GradientType grad_dtype{};
   Compression compression{};
   long long compression_ratio = 0, compression_block = 0;
+  Partition partition{};
+  std::uint64_t bucket = 0;
   int zero = 0;
-  std::optional<std::uint64_t> reduce_bucket{}, gather_bucket{};
   Gather gather{};
+  std::optional<std::uint64_t> reduce_bucket{}, gather_bucket{};
   std::size_t prefetch = 0, reduces_in_flight = 0;
   Offload offload{};
   OffloadMemory offload_memory{};
@@ -113,10 +113,10 @@ struct TrainingOptions {
   Fp8Accumulate fp8_accumulate{};
   long long experts = 0;
   std::uint32_t topk = 1;
-  double capacity = 0;  ///< limit on an expert's tokens, in multiples of an even share; 0 = none
-  double skew = 0;
   ExpertBatch expert_batch{};
   ExpertPlacement expert_placement{};
+  double capacity = 0;  ///< limit on an expert's tokens, in multiples of an even share; 0 = none
+  double skew = 0;
 };
 
 /// Returns the options of the training workloads (dp, tp, pp, cp, ep, hybrid), which all have the
