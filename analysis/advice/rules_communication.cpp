@@ -236,6 +236,7 @@ Buckets buckets_of(const PointData& point) {
 /// many ranks as dp has, preferably over as many nodes as the point uses, then preferably with its
 /// element type. Only curves with a latency and a bandwidth are considered. Null if there is none.
 const results::CalibrationCurve* curve_for(const PointSubject& subject, OpKind op) {
+  const std::string dtype = results::stored_dtype(*subject.point.data);
   const results::CalibrationCurve* best = nullptr;
   std::pair<bool, bool> best_match;
   for (const results::CalibrationCurve& at : subject.calibration.curves) {
@@ -243,8 +244,7 @@ const results::CalibrationCurve* curve_for(const PointSubject& subject, OpKind o
                       at.members == subject.point.data->mesh.dp && at.latency && at.bandwidth &&
                       at.latency->value > 0 && at.bandwidth->value > 0;
     if (!fits) continue;
-    const std::pair match{at.nodes == subject.point.data->nodes,
-                          at.dtype == subject.point.data->dtype};
+    const std::pair match{at.nodes == subject.point.data->nodes, at.dtype == dtype};
     if (best != nullptr && match <= best_match) continue;
     best = &at;
     best_match = match;

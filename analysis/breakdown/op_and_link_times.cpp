@@ -72,6 +72,7 @@ class Curves {
  private:
   const CalibrationCurve* search(OpKind op, const std::vector<int>& members) const {
     const std::optional<int> nodes = calibration::nodes_of(run_, point_, members);
+    const std::string dtype = results::stored_dtype(point_);
     const CalibrationCurve* best = nullptr;
     std::set<std::string> classes;
     for (const CalibrationCurve& at : calibration_.curves) {
@@ -79,7 +80,7 @@ class Curves {
                         std::cmp_equal(at.members, members.size()) && at.nodes == nodes;
       if (!fits) continue;
       classes.insert(at.link_class);
-      if (best == nullptr || at.dtype == point_.dtype) best = &at;
+      if (best == nullptr || at.dtype == dtype) best = &at;
     }
     return classes.size() == 1 ? best : nullptr;
   }

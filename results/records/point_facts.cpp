@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "program/dtypes_and_buffers.hpp"
 
 namespace isoscale::results {
 
@@ -18,6 +19,14 @@ std::optional<double> count_in(const std::map<std::string, std::string>& texts,
   const auto number = base::number_in<std::int64_t>(found->second);
   if (!number || *number < 1) return std::nullopt;
   return static_cast<double>(*number);
+}
+
+std::string stored_dtype(const PointData& point) {
+  try {
+    return std::string{program::name(program::stored_type(program::parse_precision(point.dtype)))};
+  } catch (const base::UsageError&) {
+    return point.dtype;
+  }
 }
 
 std::optional<NodeUse> node_use(const RunData& run, const PointData& point) {

@@ -83,6 +83,11 @@ inline const RankFacts* facts_of(std::span<const RankFacts> facts, const PointDa
   return found == facts.end() ? nullptr : &*found;
 }
 
+/// Returns the name of the element type in which the point's data is stored and sent, by which
+/// micro-benchmarks name their rows: "f32" for tf32, "e4m3" for fp8. Returns the point's dtype if
+/// this version does not know it.
+[[nodiscard]] std::string stored_dtype(const PointData& point);
+
 /// The distribution of a point's ranks over nodes, and of each mesh axis over nodes.
 struct NodeUse {
   int nodes = 0;

@@ -196,6 +196,9 @@ TEST(SmallBuckets, AreFoundWhereACallIsMostlyLatency) {
   other.dtype = "i8";
   other.latency->value *= 100;
   EXPECT_FALSE(finding(mixed, "small-buckets"));
+  std::swap(mixed.calibration->curves.front(), mixed.calibration->curves.back());
+  for (results::PointData& point : mixed.points) point.dtype = "tf32";
+  EXPECT_FALSE(finding(mixed, "small-buckets")) << "tf32 sends f32";
   EXPECT_FALSE(finding(calibrated(buckets(3, 50e3)), "small-buckets"));
   // Without a calibration they are guessed, on GPUs alone.
   results::RunData run = run_of(buckets(6, 50e3));
