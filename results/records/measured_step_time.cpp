@@ -7,9 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
-#include <mutex>
-#include <utility>
 
 #include "units/quantity_text.hpp"
 
@@ -50,15 +47,7 @@ std::vector<double> untraced_times(const PointData& point) {
 }
 
 double confidence_of(const PointData& point) {
-  // Results are kept between calls, since nominal_confidence() integrates numerically, which is
-  // slow, and most points have the same plan of interim analyses.
-  static std::mutex mutex;
-  static std::map<std::pair<int, double>, double> known;
-  const std::lock_guard lock{mutex};
-  const Looks& looks = point.looks;
-  const auto [at, is_new] = known.try_emplace({looks.planned, looks.growth}, 0);
-  if (is_new) at->second = statistics::nominal_confidence(looks.planned, looks.growth);
-  return at->second;
+  return statistics::nominal_confidence(point.looks.planned, point.looks.growth);
 }
 
 std::optional<statistics::Estimate> step_time(const PointData& point) {

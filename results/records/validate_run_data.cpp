@@ -153,7 +153,7 @@ void check_observed(const PointData& point) {
     require_length(series.value.size(), series.time.size(), "a device series");
   }
   const Looks& looks = point.looks;
-  constexpr int most = 1000;  // interim analyses, for each of which a reader integrates numerically
+  constexpr int most = 1000;  // interim analyses; no version plans more than 40
   constexpr double fastest = 1000;
   require(
       looks.planned >= 1 && looks.planned <= most && looks.growth >= 1 && looks.growth <= fastest,

@@ -129,19 +129,29 @@ TEST(Coverage, HoldsUnderAutocorrelation) {
 TEST(NominalConfidence, IsThatOfTheLooks) {
   EXPECT_EQ(statistics::nominal_confidence(1, 1.5), 0.95);
   EXPECT_EQ(statistics::nominal_confidence(0, 1.5), 0.95);
-  EXPECT_EQ(statistics::nominal_confidence(9, 1.0), 0.95) << "looks at the same samples";
-  // Two equal groups: the second look has twice the samples. Pocock's table: 0.0294.
-  EXPECT_NEAR(statistics::nominal_confidence(2, 2.0), 1 - 0.0294, 5e-5);
+  // More looks need more confidence, and looks that correlate need less than independent ones.
+  for (int looks = 2; looks <= 40; ++looks) {
+    const double confidence = statistics::nominal_confidence(looks, 1.5);
+    EXPECT_GT(confidence, statistics::nominal_confidence(looks - 1, 1.5)) << looks;
+    EXPECT_LT(confidence, std::pow(0.95, 1.0 / looks)) << looks;
+  }
   results::PointData point;
   EXPECT_EQ(confidence_of(point), 0.95);
-  point.looks = {.planned = 2, .made = 1, .growth = 2};
-  EXPECT_NEAR(confidence_of(point), 1 - 0.0294, 5e-5);
+  point.looks = {.planned = 9, .made = 1, .growth = 1.5};
+  EXPECT_EQ(confidence_of(point), statistics::nominal_confidence(9, 1.5));
+}
+
+TEST(NominalConfidence, IsNeverTooLowForAnotherPlan) {
+  // Two equal groups: the second look has twice the samples. Pocock's table: 0.0294.
+  EXPECT_GE(statistics::nominal_confidence(2, 2.0), 1 - 0.0294);
+  EXPECT_DOUBLE_EQ(statistics::nominal_confidence(2, 2.0), std::sqrt(0.95));
+  EXPECT_GT(statistics::nominal_confidence(41, 1.5), statistics::nominal_confidence(40, 1.5));
 }
 
 // 20,000 chains: the standard error of 5% is 0.15%.
 TEST(NominalConfidence, KeepsFivePercentOfSimulatedChains) {
   constexpr int chains = 20'000;
-  for (const int looks : {3, 12}) {
+  for (const int looks : {3, 12, 40}) {
     const double confidence = statistics::nominal_confidence(looks, 1.5);
     const double correlation = std::sqrt(1 / 1.5);
     Draw draw{5};

@@ -68,7 +68,6 @@ Coverage coverage(double phi, double precision, std::size_t most) {
   constexpr int runs = 1000;
   int holding = 0, existing = 0, stopped = 0;
   const plan::StopRule::Goal ahead{.precision = precision, .first = 12, .most = double(most)};
-  // Memoized: the integration is the same for all runs.
   const double confidence = statistics::nominal_confidence(
       plan::StopRule{ahead, half_width, plain}.planned(), plan::StopRule::growth);
   for (int run = 0; run < runs; ++run) {

@@ -13,7 +13,9 @@
 namespace isoscale::runner::plan {
 namespace {
 
-constexpr int most_looks = 40;  // a limit that is never reached, since it would take 1.5^40 samples
+// A limit that is never reached, since it would take 1.5^40 samples; up to it,
+// statistics::nominal_confidence() has a table.
+constexpr int most_looks = 40;
 
 /// Returns how many looks (interim analyses) to plan for. The first look is at `first` samples, and
 /// one follows each time that the number of samples has grown by the factor StopRule::growth, up to

@@ -35,7 +35,7 @@ using NominalConfidence = std::function<double(int planned, double growth)>;
 class StopRule {
  public:
   /// Factor by which the number of samples grows from look to look.
-  static constexpr double growth = 1.5;
+  static constexpr double growth = statistics::look_growth;
 
   struct Goal {
     double precision = 0.01;  ///< the relative half-width of the confidence interval that suffices
