@@ -16,28 +16,14 @@ namespace {
 
 using base::lowered;
 
-struct ByteUnit {
-  std::string_view name;
-  std::uint64_t bytes;
-};
-constexpr std::array byte_units{
-    ByteUnit{"", 1},
-    ByteUnit{"B", 1},
-    ByteUnit{"kB", 1'000},
-    ByteUnit{"MB", 1'000'000},
-    ByteUnit{"GB", 1'000'000'000},
-    ByteUnit{"TB", 1'000'000'000'000},
-    ByteUnit{"KiB", std::uint64_t{1} << 10U},
-    ByteUnit{"MiB", std::uint64_t{1} << 20U},
-    ByteUnit{"GiB", std::uint64_t{1} << 30U},
-    ByteUnit{"TiB", std::uint64_t{1} << 40U},
-};
-using Wide = unsigned __int128;
-constexpr std::uint64_t most_bytes = std::numeric_limits<std::int64_t>::max();
-
 struct Unit {
   std::string_view name;
-  double size;  ///< in seconds or FLOP/s
+  double size;  ///< in bytes, seconds or FLOP/s
+};
+constexpr std::array byte_units{
+    Unit{"", 1.0},       Unit{"B", 1.0},      Unit{"kB", 1e3},     Unit{"MB", 1e6},
+    Unit{"GB", 1e9},     Unit{"TB", 1e12},    Unit{"KiB", 0x1p10}, Unit{"MiB", 0x1p20},
+    Unit{"GiB", 0x1p30}, Unit{"TiB", 0x1p40},
 };
 constexpr std::array time_units{
     Unit{"", 1.0},    Unit{"s", 1.0},  Unit{"ms", 1e-3},  Unit{"us", 1e-6},  Unit{"\u00b5s", 1e-6},
@@ -80,72 +66,13 @@ std::string explain_unit(std::string_view unit) {
     return fmt::format("is ambiguous: write {} (10^{}) or {} (2^{})", decimal[prefix],
                        3 * (prefix + 1), binary[prefix], 10 * (prefix + 1));
   }
-  for (const ByteUnit& known : byte_units) {
+  for (const Unit& known : byte_units) {
     if (!small.empty() && small == lowered(known.name)) {
       return fmt::format("has a unit that is not exact: write {}", known.name);
     }
   }
   return fmt::format("has the unknown unit {}: use B, kB, MB, GB, TB, KiB, MiB, GiB or TiB",
                      quoted(unit));
-}
-
-/// A decimal number without sign, split so that no digit is lost to rounding.
-struct Decimal {
-  std::uint64_t whole = 0;
-  std::uint64_t fraction = 0;     ///< in units of 1 / denominator
-  std::uint64_t denominator = 1;  ///< a power of ten
-  std::string_view rest;          ///< the text after the number
-};
-
-std::optional<std::uint64_t> to_integer(std::string_view digits) {
-  return digits.empty() ? std::optional<std::uint64_t>{0} : base::number_in<std::uint64_t>(digits);
-}
-
-Decimal parse_decimal(std::string_view text) {
-  const std::string_view body = trimmed(text);
-  if (body.empty()) refuse(text, "is empty: give a number and a unit, such as 64MiB");
-  if (body.front() == '-') refuse(text, "is negative: sizes start at 0");
-  const auto not_digit = [](std::string_view from) {
-    return static_cast<std::size_t>(std::ranges::find_if_not(from, is_digit) - from.begin());
-  };
-  const std::size_t whole_end = not_digit(body);
-  const std::string_view whole = body.substr(0, whole_end);
-  std::string_view rest = body.substr(whole_end);
-  std::string_view fraction;
-  if (!rest.empty() && rest.front() == '.') {
-    rest.remove_prefix(1);
-    fraction = rest.substr(0, not_digit(rest));
-    rest.remove_prefix(fraction.size());
-    if (fraction.empty()) refuse(text, "ends its number in a point: write digits behind it");
-  }
-  if (whole.empty()) refuse(text, "does not start with a number: write a size such as 64MiB");
-  constexpr std::size_t most_digits = 18;  // the denominator 10^18 still fits into 64 bits
-  // An exponent, as in 5e8, moves the decimal point to the right, over existing digits and then
-  // over added zeros.
-  std::string moved;
-  if (rest.starts_with('e') || rest.starts_with('E')) {
-    const std::string_view digits = rest.substr(1, not_digit(rest.substr(1)));
-    if (!digits.empty()) {
-      const auto exponent = to_integer(digits);
-      if (!exponent || *exponent > most_digits) {
-        refuse(text, "is too large: sizes end below 2^63 bytes");
-      }
-      const auto places = static_cast<std::size_t>(*exponent);
-      moved = fmt::format("{}{:0<{}}", whole, fraction.substr(0, places), places);
-      fraction.remove_prefix(std::min(places, fraction.size()));
-      rest.remove_prefix(1 + digits.size());
-    }
-  }
-  while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
-
-  Decimal result{.rest = trimmed(rest)};
-  const auto whole_value = to_integer(moved.empty() ? whole : std::string_view{moved});
-  if (!whole_value) refuse(text, "is too large: sizes end below 2^63 bytes");
-  if (fraction.size() > most_digits) refuse(text, "is not a whole number of bytes");
-  result.whole = *whole_value;
-  result.fraction = to_integer(fraction).value_or(0);
-  for (std::size_t i = 0; i < fraction.size(); ++i) result.denominator *= 10;
-  return result;
 }
 
 /// Returns the unsigned number at the start of `text`, and the text after it.
@@ -222,18 +149,18 @@ Scaled scale_by_1000(double value) {
 }  // namespace
 
 Bytes parse_bytes(std::string_view text) {
-  const Decimal number = parse_decimal(text);
-  const auto* const unit = std::ranges::find(byte_units, number.rest, &ByteUnit::name);
-  if (unit == byte_units.end()) refuse(text, explain_unit(number.rest));
-
-  // The product is below 10^18 times 2^40, so it is exact in 128 bits.
-  const Wide scaled = Wide{number.fraction} * unit->bytes;
-  if (scaled % number.denominator != 0) refuse(text, "is not a whole number of bytes");
-  const auto part = static_cast<std::uint64_t>(scaled / number.denominator);
-  if (number.whole > (most_bytes - part) / unit->bytes) {
-    refuse(text, "is too large: sizes end below 2^63 bytes");
-  }
-  return Bytes{number.whole * unit->bytes + part};
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  const auto exact = base::number_in<std::uint64_t>(trimmed(text));
+  if (exact && *exact <= most) return Bytes{*exact};
+  const auto [value, rest] = parse_number(text, "64MiB");
+  const auto* const unit = std::ranges::find(byte_units, rest, &Unit::name);
+  if (unit == byte_units.end()) refuse(text, explain_unit(rest));
+  const double bytes = value * unit->size;
+  if (!(bytes < 0x1p63)) refuse(text, "is too large: sizes end below 2^63 bytes");
+  const double whole = std::round(bytes);
+  constexpr double rounding = 1e-9;  // relative; 0.3kB is not exactly 300 in binary
+  if (std::abs(bytes - whole) > rounding * bytes) refuse(text, "is not a whole number of bytes");
+  return Bytes{static_cast<std::uint64_t>(whole)};
 }
 
 Seconds parse_seconds(std::string_view text) {

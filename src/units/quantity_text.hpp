@@ -12,9 +12,10 @@
 namespace isoscale::units {
 
 /// Reads "64MiB", "25 MB" or "4096" (bytes). Accepts the units kB, MB, GB, TB (10^3), KiB, MiB,
-/// GiB, TiB (2^10) and B, or no unit. Throws std::invalid_argument, not base::Error, with a
-/// sentence for a person when the text has no meaning, is ambiguous ("64M", "64K", "64g"),
-/// negative, a fraction of a byte, or 2^63 or more.
+/// GiB, TiB (2^10) and B, or no unit. Whole numbers without a unit are read exactly, others as
+/// double. Throws std::invalid_argument, not base::Error, with a sentence for a person when the
+/// text has no meaning, is ambiguous ("64M", "64K", "64g"), negative, 2^63 or more, or differs from
+/// a whole number of bytes by more than 1e-9 of it.
 [[nodiscard]] Bytes parse_bytes(std::string_view text);
 /// Reads a time such as "30s", "1.5 h" or "250ms". The units are ns, us (also written with the
 /// micro sign), ms, s, m or min, and h; a bare number is seconds. Throws std::invalid_argument for
