@@ -143,25 +143,6 @@ TEST(Dispatch, AnswersFreeTheirReplica) {
   }
 }
 
-TEST(Ledger, EachRequestIsAnsweredOnceByWhoWasAsked) {
-  Ledger ledger{3};
-  const auto expect_said = [](const auto& work, const testing_support::Words& words) {
-    testing_support::expect_words(testing_support::refusal<base::Error>(work), words);
-  };
-  expect_said([&] { ledger.answered(0, 0); }, {"was not asked"});
-  for (std::uint64_t i = 0; i < 3; ++i) ledger.dispatched(i, i % 2);
-  expect_said([&] { ledger.dispatched(1, 0); }, {"given to replica 1"});
-  ledger.answered(0, 0);
-  expect_said([&] { ledger.answered(0, 0); }, {"request 0 twice"});
-  expect_said([&] { ledger.answered(1, 0); }, {"was not asked"});
-  expect_said([&] { ledger.answered(3, 0); }, {"request 3", "are 3"});
-  ledger.answered(2, 0);
-  EXPECT_EQ(ledger.open(), 1U);
-  expect_said([&] { ledger.close(); }, {"1 of 3 requests", "request 1"});
-  ledger.answered(1, 1);
-  expect_said([&] { ledger.close(); }, {});
-}
-
 TEST(Summary, QuantilesAreSamplesAndUndefinedWithoutEnough) {
   const auto quantiles = [](std::size_t count) {
     std::vector<Outcome> outcomes(count);

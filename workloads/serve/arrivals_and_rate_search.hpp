@@ -13,7 +13,7 @@
 namespace isoscale::workloads::serve {
 
 // The arrival times and answer lengths of requests are drawn before the first one is sent. A policy
-// assigns requests to replicas, and a ledger checks that each is answered exactly once.
+// assigns requests to replicas.
 
 /// The arrival process. poisson: requests arrive one by one, independently. bursty: several arrive
 /// at the same moment; bursts are independent of each other.
@@ -69,32 +69,6 @@ class Dispatch {
   Policy policy_;
   std::vector<State> state_;
   std::size_t turn_ = 0;
-};
-
-/// Checks that no request is lost and that none is answered twice.
-class Ledger {
- public:
-  explicit Ledger(std::size_t requests) : replica_of_(requests), is_answered_(requests) {}
-
-  /// Notes that a request was sent to a replica. Throws base::Error if it is unknown or was sent
-  /// before.
-  void dispatched(std::uint64_t request, std::size_t replica);
-  /// Notes that a request was answered. Throws base::Error if it was not sent to `replica`, or was
-  /// answered before.
-  void answered(std::uint64_t request, std::size_t replica);
-
-  [[nodiscard]] std::size_t open() const { return replica_of_.size() - answers_; }
-  [[nodiscard]] bool all_answered() const { return open() == 0; }
-  /// Throws base::Error, with the number of unanswered requests and the first of them, unless all
-  /// requests were answered.
-  void close() const;
-
- private:
-  [[nodiscard]] std::size_t index_of(std::uint64_t request) const;
-
-  std::vector<std::optional<std::size_t>> replica_of_;
-  std::vector<bool> is_answered_;
-  std::size_t answers_ = 0;
 };
 
 // A trial sends requests at one rate. The functions below summarise the requests of a trial, and

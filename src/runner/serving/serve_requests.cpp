@@ -70,8 +70,8 @@ class Dispatcher {
         trial_(trial),
         stop_(stop),
         activity_(activity),
-        ledger_(trial.arrivals.size()),
-        policy_(trial.policy, trial.leader_of_replica.size()) {
+        policy_(trial.policy, trial.leader_of_replica.size()),
+        is_due_(trial.arrivals.size()) {
     served_.outcomes.resize(trial.arrivals.size());
     served_.played.resize(trial.arrivals.size());
   }
@@ -79,7 +79,6 @@ class Dispatcher {
   Served run() {
     try {
       serve();
-      ledger_.close();
     } catch (const std::exception& error) {
       served_.problem = comm::problem_of(error);
     }
@@ -97,12 +96,12 @@ class Dispatcher {
   void serve() {
     served_.begin = comm::now() + units::to_nanoseconds(head_start);
     last_progress_ = served_.begin;
-    while (!ledger_.all_answered()) {
+    while (next_ < trial_.arrivals.size() || due_ > 0) {
       const bool has_sent = send_arrived();
       if (take_answers() || has_sent) continue;
       if (stop_.stop_requested()) throw base::Error("the rank that dispatches has failed");
       require_progress();
-      if (due() == 0 && !idle_) idle_.emplace(activity_);
+      if (due_ == 0 && !idle_) idle_.emplace(activity_);
       pause();
     }
   }
@@ -116,13 +115,14 @@ class Dispatcher {
     for (; next_ < trial_.arrivals.size() && trial_.arrivals[next_] <= elapsed(); ++next_) {
       idle_.reset();
       const std::size_t replica = policy_.assign(trial_.work[next_]);
-      ledger_.dispatched(next_, replica);
       workloads::serve::Outcome& outcome = served_.outcomes[next_];
       outcome.arrival = trial_.arrivals[next_];
       outcome.tokens = trial_.tokens[next_];
       outcome.replica = replica;
       // No answer was due until this request, so the time without an answer counts from now.
-      if (due() == 0) last_progress_ = comm::now();
+      if (due_ == 0) last_progress_ = comm::now();
+      is_due_[next_] = true;
+      ++due_;
       send(mail_, trial_.leader_of_replica[replica], leader_box,
            {.kind = Kind::request, .request = next_, .tokens = trial_.tokens[next_]},
            trial_.patience);
@@ -148,23 +148,24 @@ class Dispatcher {
     }
     const auto sender = std::ranges::find(trial_.leader_of_replica, envelope.from);
     const auto replica = static_cast<std::size_t>(sender - trial_.leader_of_replica.begin());
-    ledger_.answered(message.request, replica);
+    if (message.request >= is_due_.size() || !is_due_[message.request] ||
+        served_.outcomes[message.request].replica != replica) {
+      throw base::Error(fmt::format("replica {} answers request {}, which is not due from it",
+                                    replica, message.request));
+    }
+    is_due_[message.request] = false;
+    --due_;
     policy_.answered(replica, trial_.work[message.request]);
     served_.outcomes[message.request].batch = message.batch;
     served_.outcomes[message.request].filled = message.filled;
     served_.played[message.request] = message.times;
   }
 
-  /// Returns the number of requests that were sent to replicas and are not answered yet.
-  [[nodiscard]] std::size_t due() const {
-    return ledger_.open() - (trial_.arrivals.size() - next_);
-  }
-
   /// Throws base::Error if an answer is due and none has come for Trial::patience.
   void require_progress() const {
     const units::Nanoseconds waited = comm::now() - last_progress_;
-    if (due() == 0 || units::to_seconds(waited) < trial_.patience) return;
-    throw base::Error(fmt::format("{} requests are due, and no answer came for {}", due(),
+    if (due_ == 0 || units::to_seconds(waited) < trial_.patience) return;
+    throw base::Error(fmt::format("{} requests are due, and no answer came for {}", due_,
                                   units::format(units::to_seconds(waited))));
   }
 
@@ -181,9 +182,10 @@ class Dispatcher {
   const std::stop_token& stop_;
   watch::Activity* activity_;
   std::optional<watch::Activity::Idle> idle_;  ///< exists while no request is due
-  workloads::serve::Ledger ledger_;
   workloads::serve::Dispatch policy_;
-  std::size_t next_ = 0;  ///< index of the next request to send
+  std::size_t next_ = 0;      ///< index of the next request to send
+  std::vector<bool> is_due_;  ///< by request: sent to a replica and not answered yet
+  std::size_t due_ = 0;       ///< number of requests that are due
   units::Nanoseconds last_progress_{};
   Served served_;
 };
