@@ -13,7 +13,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "settings/option_values.hpp"
 
 namespace isoscale::machine {
 namespace {
@@ -43,20 +42,14 @@ std::string canonical_pci(std::string_view id) {
       view.local_rank, view.host, host_fix);
 }
 
-bool names(const settings::GpuName& wanted, const VisibleGpu& gpu) {
-  switch (wanted.kind) {
-    case settings::GpuName::Kind::index:
-      return wanted.text == std::to_string(gpu.index);
-    case settings::GpuName::Kind::uuid:
-      return base::lowered(wanted.text) == base::lowered(gpu.uuid);
-    case settings::GpuName::Kind::pci_bus_id:
-      return canonical_pci(wanted.text) == canonical_pci(gpu.pci_bus_id);
-  }
-  return false;
+/// True if `name` is the index, the UUID or the PCI bus id of a GPU.
+bool names(std::string_view name, const VisibleGpu& gpu) {
+  return name == std::to_string(gpu.index) || base::lowered(name) == base::lowered(gpu.uuid) ||
+         canonical_pci(name) == canonical_pci(gpu.pci_bus_id);
 }
 
 int bound_gpu(const GpuView& view, const std::string& bind) {
-  const std::vector<settings::GpuName> entries = settings::parse_gpu_bind(bind);
+  const std::vector<std::string_view> entries = base::split(bind, ',');
   const std::size_t ranks = view.seen_by.size();
   if (entries.size() != ranks) {
     throw base::usage_error(
@@ -65,7 +58,7 @@ int bound_gpu(const GpuView& view, const std::string& bind) {
         base::quoted(bind), base::counted(entries.size(), "GPU"), ranks == 1 ? "is" : "are",
         base::counted(ranks, "rank"), view.host);
   }
-  const settings::GpuName& mine = entries[static_cast<std::size_t>(view.local_rank)];
+  const std::string_view mine = entries[static_cast<std::size_t>(view.local_rank)];
   for (const VisibleGpu& gpu : view.visible) {
     if (names(mine, gpu)) return gpu.index;
   }
@@ -74,8 +67,7 @@ int bound_gpu(const GpuView& view, const std::string& bind) {
     visible.push_back(fmt::format("{} ({}, {})", gpu.index, gpu.uuid, gpu.pci_bus_id));
   }
   throw base::usage_error("--gpu-bind: GPU {} is not visible to local rank {} on {}: it sees {}",
-                          base::quoted(mine.text), view.local_rank, view.host,
-                          fmt::join(visible, "; "));
+                          base::quoted(mine), view.local_rank, view.host, fmt::join(visible, "; "));
 }
 
 }  // namespace

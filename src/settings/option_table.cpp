@@ -172,11 +172,7 @@ const std::array rows{
     row<&R::host_streams, any_of<HostStreams::automatic, HostStreams::threads, HostStreams::folded>,
         write_name>({"host-streams", "auto|threads|folded", "auto", Group::where,
                      "streams on the host: one thread each, or one in all"}),
-    row<&R::gpu_bind,
-        [](In text) {
-          if (text != automatic_gpu_bind) (void)parse_gpu_bind(text);
-          return text;
-        },
+    row<&R::gpu_bind, [](In text) { return text; },
         [](In text) { return text == automatic_gpu_bind ? "" : toml_string(text); }>(
         {"gpu-bind", "auto|GPU[,GPU...]", "auto", Group::where,
          "a GPU per rank of a node: index, UUID or PCI id", Arity::list}),

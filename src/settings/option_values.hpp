@@ -78,23 +78,6 @@ template <class Enum>
   throw base::usage_error("{} is not one of {}", base::quoted(text), fmt::join(names, ", "));
 }
 
-/// A GPU as the user names it in the value of --gpu-bind.
-struct GpuName {
-  enum class Kind : std::uint8_t {
-    index,       ///< "2", among the visible GPUs
-    uuid,        ///< "GPU-..." or "MIG-..."
-    pci_bus_id,  ///< "0000:1b:00.0", or without the domain
-  };
-  Kind kind = Kind::index;
-  std::string text;
-
-  bool operator==(const GpuName&) const = default;
-};
-
-/// Reads a list with one GPU for each rank of a node, in the order of local ranks: "2,3,0,1".
-/// Throws base::UsageError with a sentence that begins with the value, also for `auto`.
-[[nodiscard]] std::vector<GpuName> parse_gpu_bind(std::string_view text);
-
 /// Returns the workload of this name. If there is none, throws base::UsageError "PLACE: ..." with
 /// the nearest name and all names.
 [[nodiscard]] const workloads::Workload& find_workload(std::string_view name,

@@ -93,7 +93,8 @@ struct RunConfig {
   ShareGpu share_gpu = ShareGpu::no;
   Mode mode = Mode::measure;
   Verbosity verbosity = Verbosity::normal;
-  std::string gpu_bind{automatic_gpu_bind};  ///< "auto", or a list that parse_gpu_bind() reads
+  /// "auto", or names of GPUs between commas, one for each rank of a node.
+  std::string gpu_bind{automatic_gpu_bind};
 
   /// The steps of a point, or of a case of a micro-benchmark, end when the confidence interval of
   /// their median time has at most this relative half-width.

@@ -345,6 +345,10 @@ TEST(ChooseGpu, RefusesFewerGpusThanRanksNeighboursThatSeeOthersAndBindingsThatD
       [](const auto& asked) {
         return usage_error(choices, asked.first, asked.second, ShareGpu::no);
       });
+  for (const std::string name : {"", "auto", "00", "-1", "GPU-", "11:00", "11:00.8"}) {
+    EXPECT_THAT(usage_error(choices, two, "0," + name, ShareGpu::no),
+                HasSubstr("GPU '" + name + "' is not visible"));
+  }
   // Every rank finds what is wrong.
   for (const int rank : {0, 1, 2}) EXPECT_NE(refused_alone(view(rank, three)), "");
   EXPECT_THAT(refused_alone(view(1, {{0, 1}, {0}})), HasSubstr("rank 0 sees 2"));
