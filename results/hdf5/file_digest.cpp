@@ -32,22 +32,18 @@ std::string digest_text(std::string_view mark, base::Blake2b& digest, std::uint6
 }
 
 bool has_digest(const Descriptor& file) {
-  std::vector<char> begin(digest_mark.size());
-  return read_at(file, 0, begin) == digest_mark;
+  std::vector<char> begin(hdf5_signature.size());
+  return read_at(file, 0, begin) != hdf5_signature;
 }
 
-DigestState digest_state(const Descriptor& file) {
-  if (!has_digest(file)) return DigestState::none;
+DigestState digest_state(const std::filesystem::path& path) {
+  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!file || !has_digest(file)) return DigestState::none;
   std::vector<char> begin(digest_block_bytes);
   const std::string_view found = read_at(file, 0, begin);
   // Any difference from the expected block means that the digest is wrong, so the block need not be
   // parsed.
   return found == block_of(file) ? DigestState::right : DigestState::wrong;
-}
-
-DigestState digest_state(const std::filesystem::path& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  return file ? digest_state(file) : DigestState::none;
 }
 
 void put_digest(const Descriptor& file) {

@@ -28,16 +28,16 @@ inline constexpr std::string_view digest_mark = "isoscale file, digest version 1
 enum class DigestState : std::uint8_t {
   right,
   wrong,  ///< the file differs from what was written
-  none,   ///< the file has no digest: an old version or another program wrote it
+  none,   ///< HDF5 begins at once: an old version wrote the file, or its digest was removed
 };
+
+/// The first bytes of a file without a digest.
+inline constexpr std::string_view hdf5_signature{"\211HDF\r\n\032\n", 8};
 
 /// True if the file has a digest, right or wrong.
 [[nodiscard]] bool has_digest(const Descriptor& file);
-/// Returns the state of a file's digest; reads the whole file if it has one. Throws base::Error
-/// when it cannot be read.
-[[nodiscard]] DigestState digest_state(const Descriptor& file);
 /// Returns the state of the digest of the file with this name; DigestState::none if it cannot be
-/// opened.
+/// opened. Reads the whole file if it has a digest. Throws base::Error when it cannot be read.
 [[nodiscard]] DigestState digest_state(const std::filesystem::path& path);
 
 /// Writes the block with the digest to a file that has room for it, in place of any earlier block.

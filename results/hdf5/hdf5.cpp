@@ -226,25 +226,18 @@ File File::open_to_read(const std::filesystem::path& path) {
 }
 
 bool File::has_signature(const std::filesystem::path& path) {
-  static constexpr std::string_view signature{"\211HDF\r\n\032\n", 8};
-  std::array<char, digest_block_bytes + signature.size()> room{};
+  std::array<char, digest_block_bytes + hdf5_signature.size()> room{};
   std::ifstream file(path, std::ios::binary);
   file.read(room.data(), room.size());
   const std::string_view begin{room.data(), static_cast<std::size_t>(file.gcount())};
-  if (begin.starts_with(signature)) return true;
-  if (begin.size() == room.size() && begin.ends_with(signature)) return true;
+  if (begin.starts_with(hdf5_signature)) return true;
+  if (begin.size() == room.size() && begin.ends_with(hdf5_signature)) return true;
   // A file that was cut off within its digest block counts as a run file, too.
-  return begin.size() >= signature.size() &&
+  return begin.size() >= hdf5_signature.size() &&
          digest_mark.starts_with(begin.substr(0, digest_mark.size()));
 }
 
 Group File::root() const { return Group{GroupId{check(H5Gopen2(id_.get(), "/", H5P_DEFAULT))}}; }
-
-std::uint64_t File::end_of_data() const {
-  haddr_t end = 0;
-  check(H5Fget_eoa(id_.get(), &end));
-  return end;
-}
 
 void File::close() { check(H5Fclose(id_.release())); }
 

@@ -176,8 +176,6 @@ class File {
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;
-  /// Returns the number of bytes of the file up to the end of its HDF5 data.
-  [[nodiscard]] std::uint64_t end_of_data() const;
   /// Calls `change` with the root group, then writes everything and closes the file. Throws
   /// Hdf5Error on a failure, of which the destructor could only warn. No group may outlive
   /// `change`.

@@ -184,6 +184,15 @@ void check_existing(const Output& output, const fs::path& target, Publish how) {
   }
 }
 
+/// Removes temporary files that killed processes of this machine left in `directory`.
+void sweep_temporary_files(const fs::path& directory) {
+  const std::string machine_prefix = fmt::format("{}{}-", temporary_prefix, machine_mark());
+  for (const fs::path& entry : base::entries_of(directory, machine_prefix)) {
+    const pid_t owner = owner_of(entry.filename().string(), machine_prefix);
+    if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) unlink(entry.c_str());
+  }
+}
+
 }  // namespace
 
 TemporaryFile::TemporaryFile(const fs::path& directory) : path_(directory / temporary_name()) {
@@ -313,14 +322,6 @@ Descriptor open_locked(const fs::path& path) {
         path.string());
   }
   return file;
-}
-
-void sweep_temporary_files(const fs::path& directory) {
-  const std::string machine_prefix = fmt::format("{}{}-", temporary_prefix, machine_mark());
-  for (const fs::path& entry : base::entries_of(directory, machine_prefix)) {
-    const pid_t owner = owner_of(entry.filename().string(), machine_prefix);
-    if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) unlink(entry.c_str());
-  }
 }
 
 fs::path part_path(const fs::path& run_file, int index) {

@@ -96,9 +96,6 @@ struct FileIdentity {
 /// another process is writing it, base::Error when it cannot be opened.
 [[nodiscard]] Descriptor open_locked(const std::filesystem::path& path);
 
-/// Removes temporary files that killed processes of this machine left in `directory`.
-void sweep_temporary_files(const std::filesystem::path& directory);
-
 /// Checks before a run that a run file can be written at `path`: the directory exists, and files
 /// can be created there (one is created and removed); without Publish::replace, there is no file
 /// at `path` and none with the name of one of its parts; with it, a file at `path` is a regular one

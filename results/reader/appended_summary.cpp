@@ -206,11 +206,6 @@ std::string summary_text(const RunSummary& summary) {
   return text + end_of(text);
 }
 
-bool has_broken_summary(const fs::path& path, std::uint64_t end_of_data) {
-  const Descriptor file = open_to_read(path);
-  return file && bytes_at(file, end_of_data, 1) == "{" && !stored_text(file);
-}
-
 std::optional<RunSummary> read_summary(const fs::path& path) {
   try {
     const Descriptor file = open_to_read(path);

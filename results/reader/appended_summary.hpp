@@ -40,10 +40,6 @@ void add_point(RunSummary& summary, const PointData& point,
 /// Returns the text that is appended to a run file when its HDF5 data is complete.
 [[nodiscard]] std::string summary_text(const RunSummary& summary);
 
-/// True if a file has only an incomplete or damaged summary behind its HDF5 data. The data ends
-/// after `end_of_data` bytes.
-[[nodiscard]] bool has_broken_summary(const std::filesystem::path& path, std::uint64_t end_of_data);
-
 /// Returns the summary of a run file, with its points in ascending order of their indices. Absent
 /// if the file has no summary that this version can use, if the digest of the summary differs, or
 /// if a part file is missing; read_run() then reads the file or says why it cannot.

@@ -3,36 +3,28 @@
 #include "results/reader/reader.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <new>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "base/work_in_child_process.hpp"
 #include "results/hdf5/file_digest.hpp"
 #include "results/hdf5/hdf5.hpp"
 #include "results/hdf5/publish_and_lock_files.hpp"
 #include "results/hdf5/run_hdf5.hpp"
-#include "results/reader/appended_summary.hpp"
 #include "results/records/run_and_calibration_fields.hpp"
 
 namespace isoscale::results {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The functions of this first part read files in the calling process.
 
 constexpr std::size_t longest_refusal = 1000;  ///< characters; longer error messages are cut
 
@@ -68,12 +60,6 @@ void check_kind(const fs::path& path) {
     refuse(path, "is not an HDF5 file; give the .h5 file that isoscale run wrote");
   }
 }
-
-/// Tells which files HDF5 may read in this process: those whose digest is right, or all.
-enum class Accept : std::uint8_t { digest_right, all };
-
-/// Thrown with Accept::digest_right for a run file or part file whose digest is wrong or missing.
-struct DigestNotRight {};
 
 /// Returns the file's minor schema version. Throws base::UsageError if the file has no version,
 /// another major version, or any text that is not MAJOR.MINOR as the writer writes it.
@@ -120,10 +106,7 @@ void check_index(const hdf5::Group& group, const std::string& name) {
 
 class RunReader {
  public:
-  explicit RunReader(Accept accept) : accept_(accept) {}
-
-  /// Reads the whole run. RunData::altered and the first warnings name the files whose digest is
-  /// wrong.
+  /// Reads the whole run.
   RunData read(const fs::path& path) {
     const hdf5::File file = open(path);
     const hdf5::Group root = file.root();
@@ -144,8 +127,6 @@ class RunReader {
       }
     }
     std::ranges::stable_sort(run.points, {}, &PointData::index);
-    run.warnings.insert(run.warnings.begin(), altered_.begin(), altered_.end());
-    run.altered = std::move(altered_);
     return run;
   }
 
@@ -173,26 +154,23 @@ class RunReader {
     try {
       read();
     } catch (const base::Error&) {  // unreadable points are left out
-    } catch (const DigestNotRight&) {
     }
   }
 
-  hdf5::File open(const fs::path& path) {
+  /// Opens a run file or part file. Throws base::UsageError for one whose digest is wrong, before
+  /// HDF5 reads it: HDF5 1.10 may crash, loop or use all memory on damaged files.
+  static hdf5::File open(const fs::path& path) {
     check_kind(path);
-    const DigestState state = digest_state(path);
-    if (accept_ == Accept::digest_right && state != DigestState::right) throw DigestNotRight{};
-    if (state == DigestState::wrong) {
-      altered_.push_back(
-          fmt::format("{} is not as Isoscale wrote it: its digest differs, so it has been damaged, "
-                      "or changed by another program",
-                      path.filename().string()));
+    if (digest_state(path) == DigestState::wrong) {
+      refuse(
+          path,
+          "is not as Isoscale wrote it: its digest differs, so it was damaged in transport or "
+          "changed by another program; {}, or, if it was changed on purpose, remove its digest to "
+          "read it: tail -c +{} FILE > NEW",
+          copy_again, digest_block_bytes + 1);
     }
     try {
-      hdf5::File file = hdf5::File::open_to_read(path);
-      if (state == DigestState::wrong && has_broken_summary(path, file.end_of_data())) {
-        refuse(path, "is truncated or damaged at its end; {}", copy_again);
-      }
-      return file;
+      return hdf5::File::open_to_read(path);
     } catch (const hdf5::Hdf5Error& error) {
       refuse(path, "is truncated or damaged and cannot be opened ({}); {}", error.what(),
              copy_again);
@@ -221,180 +199,22 @@ class RunReader {
     return get_point(point, minor);
   }
 
-  Accept accept_;
   fs::path parts_in_;  ///< the folder of the part files
   std::string run_id_;
-  int minor_ = 0;                     ///< minor schema version of the run file
-  std::vector<std::string> altered_;  ///< sentences on the files whose digest is wrong
+  int minor_ = 0;  ///< minor schema version of the run file
 };
 
-/// Reads a run like read_run, in this process. With Accept::digest_right, it throws DigestNotRight
-/// for a file whose digest is wrong or missing, before HDF5 reads the file.
-RunData read_here(const fs::path& path, Accept accept) {
+}  // namespace
+
+RunData read_run(const std::filesystem::path& path) {
   try {
-    return RunReader{accept}.read(path);
+    return RunReader{}.read(path);
   } catch (const base::UsageError&) {
     throw;
   } catch (const base::Error& error) {
     refuse(path, "is damaged or incomplete ({}); {}", error.what(), copy_again);
   } catch (const std::bad_alloc&) {
     refuse(path, "does not fit in memory; report it on a machine with more");
-  }
-}
-
-/// Returns the id of the run that an HDF5 file of this format belongs to; none when it has another
-/// format. Throws base::Error when it cannot be read.
-std::optional<std::string> id_here(const fs::path& path, std::string_view format) {
-  const hdf5::File file = hdf5::File::open_to_read(path);
-  const hdf5::Group root = file.root();
-  if (!root.has_attribute("format") || root.text("format") != format) return std::nullopt;
-  return root.text("id");
-}
-
-// The functions of this second part read files without a right digest in a separate process, with
-// limits on memory and time: on damaged files, HDF5 1.10 may crash, loop or use all memory. That
-// process writes the run that it has read to a temporary file in the usual format, so that in this
-// process HDF5 reads only files that Isoscale has written and whose digest is right.
-
-constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
-/// The limit on memory grows by this many bytes for each byte of the files. Unpacked columns and
-/// the records that are made from them need it.
-constexpr std::uint64_t memory_per_byte = 8;
-/// The separate process may use one second of CPU time for each of this many bytes of the files,
-/// and one second more.
-constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int slowdown = 10;  ///< allows more CPU time for code under a sanitizer
-#else
-constexpr int slowdown = 1;
-#endif
-
-/// The separate process answers with `refused` and an error message, or with `read_well` and either
-/// the id (id_apart()) or the sentences of RunData::altered, each followed by `end_of_sentence`.
-constexpr char read_well = 'r', refused = 'n', end_of_sentence = '\0';
-
-base::Limits limits_for(const fs::path& path) {
-  std::error_code ignored;
-  std::uint64_t bytes = fs::file_size(path, ignored);
-  if (ignored) bytes = 0;
-  for (const fs::path& part : existing_parts(resolved_output(path))) {
-    const std::uint64_t more = fs::file_size(part, ignored);
-    if (!ignored) bytes += more;
-  }
-  const std::chrono::seconds cpu_time{slowdown * (1 + bytes / bytes_per_second)};
-  constexpr std::chrono::seconds slow_disk{60};
-  const units::Bytes memory = least_memory + units::Bytes{memory_per_byte * bytes};
-  return {.memory = memory.value(), .cpu_time = cpu_time, .wall_time = slow_disk + 10 * cpu_time};
-}
-
-/// Writes a whole run, with the points of its part files, to one new file.
-void write_copy(const TemporaryFile& copy, const RunData& run) {
-  hdf5::File::create(copy.path()).change_and_close([&](hdf5::Group& root) {
-    put_marks(root, format_name);
-    put_header(root, run);
-    for (const PointData& point : run.points) put_point(root, point);
-  });
-  put_digest(copy.descriptor());
-}
-
-/// Does the work of the separate process; returns its answer.
-std::string read_and_copy(const fs::path& path, const TemporaryFile& copy) noexcept {
-  try {
-    const RunData run = read_here(path, Accept::all);
-    write_copy(copy, run);
-    std::string answer{read_well};
-    for (const std::string& sentence : run.altered) answer += sentence + end_of_sentence;
-    return answer;
-  } catch (const base::UsageError& error) {
-    return refused + std::string{error.what()};
-  } catch (const std::exception& error) {
-    return refused +
-           fmt::format("{}: cannot be read ({}); {}", path.string(), error.what(), copy_again);
-  }
-}
-
-[[noreturn]] void refuse_after(const fs::path& path, std::string_view ended) {
-  refuse(path, "reading it ended in {}; it may be damaged: {}", ended, copy_again);
-}
-
-/// Reads the copy that the separate process has written. `altered` is what it answered after
-/// `read_well`.
-RunData read_copy(const fs::path& path, const TemporaryFile& copy, const std::string& altered) {
-  try {
-    RunData run = read_here(copy.path(), Accept::digest_right);
-    std::istringstream sentences{altered};
-    for (std::string sentence; std::getline(sentences, sentence, end_of_sentence);) {
-      run.altered.push_back(sentence);
-    }
-    return run;
-  } catch (const DigestNotRight&) {
-    refuse_after(path, "a copy that is not whole");
-  } catch (const std::exception& error) {
-    refuse_after(path, fmt::format("a copy that cannot be read ({})", error.what()));
-  }
-}
-
-/// Returns the folder of temporary files, and removes files of killed processes there.
-fs::path folder_for_copies(const fs::path& path) {
-  std::error_code error;
-  fs::path folder = fs::temp_directory_path(error);
-  if (error) {
-    refuse(path, "cannot be read without a folder for temporary files ({}); let TMPDIR name one",
-           error.message());
-  }
-  sweep_temporary_files(folder);
-  return folder;
-}
-
-/// Reads a run like read_run, in a separate process. If the process crashes or exceeds its limits,
-/// the file is refused like a damaged one.
-RunData read_apart(const fs::path& path) {
-  const TemporaryFile copy{folder_for_copies(path)};
-  // Only this user may read the copy, since the run may be private; this is set while the file is
-  // empty.
-  constexpr mode_t own = 0600;
-  static_cast<void>(fchmod(copy.descriptor().get(), own));
-  base::Answer answer;
-  try {
-    answer = base::answer_within(limits_for(path), [&] { return read_and_copy(path, copy); });
-  } catch (const base::Error& error) {  // the process cannot be started
-    throw base::Error(fmt::format("{} cannot be read: {}", path.string(), error.what()),
-                      error.where());
-  }
-  if (!answer.text || answer.text->empty()) {
-    refuse_after(path, answer.text ? "silence" : answer.ended);
-  }
-  if (answer.text->front() == read_well) {
-    return read_copy(path, copy, answer.text->substr(1));
-  }
-  // After the mark in its first character, the text is the whole error message. It already names
-  // the file, so refuse() is not called, which would name it again.
-  throw base::UsageError(base::printable(answer.text->substr(1), longest_refusal));
-}
-
-/// Returns the attribute `id` of an HDF5 file of this format, read in a separate process; none
-/// when the file has another format or cannot be read.
-std::optional<std::string> id_apart(const fs::path& path, std::string_view format) {
-  const base::Answer answer = base::answer_within(limits_for(path), [&]() -> std::string {
-    try {
-      const std::optional<std::string> id = id_here(path, format);
-      return id ? read_well + *id : std::string{};
-    } catch (const std::exception&) {
-      return {};
-    }
-  });
-  if (!answer.text || answer.text->empty()) return std::nullopt;
-  return answer.text->substr(1);
-}
-
-}  // namespace
-
-RunData read_run(const std::filesystem::path& path) {
-  try {
-    return read_here(path, Accept::digest_right);
-  } catch (const DigestNotRight&) {
-    return read_apart(path);
   }
 }
 
@@ -405,7 +225,7 @@ bool may_be_run_file(const std::filesystem::path& path) {
 
 std::vector<PointData> readable_points(const fs::path& path, const std::string& id,
                                        const fs::path& parts_in) {
-  return RunReader{Accept::digest_right}.read_readable(path, id, parts_in);
+  return RunReader{}.read_readable(path, id, parts_in);
 }
 
 std::optional<std::string> run_id_of(const fs::path& path, std::string_view format) {
@@ -413,8 +233,11 @@ std::optional<std::string> run_id_of(const fs::path& path, std::string_view form
     std::error_code ignored;
     const bool is_plain = fs::is_regular_file(fs::symlink_status(path, ignored));
     if (!is_plain || !hdf5::File::has_signature(path)) return std::nullopt;
-    return digest_state(path) == DigestState::right ? id_here(path, format)
-                                                    : id_apart(path, format);
+    if (digest_state(path) == DigestState::wrong) return std::nullopt;
+    const hdf5::File file = hdf5::File::open_to_read(path);
+    const hdf5::Group root = file.root();
+    if (!root.has_attribute("format") || root.text("format") != format) return std::nullopt;
+    return root.text("id");
   } catch (const base::Error&) {
     return std::nullopt;
   }

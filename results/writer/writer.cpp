@@ -116,16 +116,6 @@ Descriptor open_published(const fs::path& path) {
           : fmt::format("cannot continue {}: the file does not exist", path.string()));
 }
 
-/// Throws base::UsageError if the digest shows damage: a damaged file may be read, but not
-/// continued. A file without a digest passes, since it has already been read in a separate process.
-void require_undamaged(const fs::path& path, const Descriptor& file) {
-  if (digest_state(file) != DigestState::wrong) return;
-  throw base::usage_error(
-      "{} is not as Isoscale wrote it (its digest differs) and is not gone on with; copy it again "
-      "from where it was written, or begin anew",
-      path.string());
-}
-
 /// True if the file still has the id, the end time, the points and their status that it had when
 /// `read` was read from it. The status of points in part files is not compared.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
@@ -188,7 +178,6 @@ RunWriter::RunWriter(const fs::path& path, RunData earlier, const std::set<int>&
       part_limit_(part_limit.value()),
       published_(open_published(path_)),
       owned_(identity_of(published_)) {
-  require_undamaged(path_, published_);
   require_unchanged(path_, header_);
   const std::vector<PointData> before = std::exchange(header_.points, {});
   make_partial(header_);

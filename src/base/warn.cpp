@@ -10,7 +10,6 @@
 #include <climits>
 
 #include "base/text.hpp"
-#include "base/work_in_child_process.hpp"
 
 namespace isoscale::base {
 namespace {
@@ -25,10 +24,21 @@ std::string shown(std::string_view line) {
   return text;
 }
 
+/// Writes all bytes to standard error; returns false if that fails.
+bool write_all(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(STDERR_FILENO, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
 }  // namespace
 
 void warn(std::string_view line) {
-  send_all(STDERR_FILENO, shown(line));  // if this fails, the failure cannot be reported
+  write_all(shown(line));  // if this fails, the failure cannot be reported
 }
 
 void warn_within(std::string_view line, std::chrono::milliseconds limit) {
@@ -43,7 +53,7 @@ void warn_within(std::string_view line, std::chrono::milliseconds limit) {
     if (ready <= 0) return;
     // A pipe that is ready takes PIPE_BUF bytes without blocking.
     const std::string_view part = left.substr(0, PIPE_BUF);
-    if (!send_all(STDERR_FILENO, part)) return;
+    if (!write_all(part)) return;
     left.remove_prefix(part.size());
   }
 }

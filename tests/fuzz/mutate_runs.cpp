@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 //
 // mutate_runs [--mutants N] [--seed S] [--program ISOSCALE]
-//     damages run files, reports each, and fails where a report does anything but print or refuse
+//     Half of the mutants are damaged run files, whose digest is wrong; each must be refused. The
+//     others have other values in whole HDF5 files with a right digest; each must be reported or
+//     refused.
 // mutate_runs --seed S --only ITEM --into FOLDER
 //     writes one of the mutants and reports it
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -30,6 +33,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "results/hdf5/file_digest.hpp"
+#include "results/hdf5/hdf5.hpp"
 #include "results/reader/reader.hpp"
 #include "results/writer/writer.hpp"
 #include "tests/fuzz/mutation.hpp"
@@ -69,9 +73,36 @@ void write_small_run(const fs::path& file) {
   writer.finish(results::samples::header());
 }
 
+/// The bytes of a file that hold the values of a dataset.
+struct Values {
+  std::size_t begin, size;
+};
+
+/// HDF5 calls this function for each object of a file; it appends the values of uncompressed
+/// datasets to `values`.
+herr_t append_values(hid_t file, const char* name, const H5O_info_t* info, void* values) {
+  if (info->type != H5O_TYPE_DATASET) return 0;
+  const results::hdf5::DatasetId dataset{H5Dopen2(file, name, H5P_DEFAULT)};
+  const haddr_t begin = H5Dget_offset(dataset.get());
+  const hsize_t size = H5Dget_storage_size(dataset.get());
+  if (begin != HADDR_UNDEF && size > 0) {
+    static_cast<std::vector<Values>*>(values)->push_back({.begin = begin, .size = size});
+  }
+  return 0;
+}
+
+std::vector<Values> values_in(const fs::path& path) {
+  using results::hdf5::check;
+  const results::hdf5::FileId file{check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT))};
+  std::vector<Values> values;
+  check(H5Ovisit(file.get(), H5_INDEX_NAME, H5_ITER_INC, append_values, &values));
+  return values;
+}
+
 /// A file of a run.
 struct Part {
   std::string name, bytes;
+  std::vector<Values> values;
 };
 using Originals = std::vector<std::vector<Part>>;
 
@@ -85,7 +116,8 @@ Originals originals_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator{folder}) {
     const std::string file = entry.path().filename().string();
     const std::size_t run = file.starts_with("small") ? 0 : file.starts_with("run") ? 1 : 2;
-    runs[run].push_back({.name = file, .bytes = content_of(entry.path())});
+    runs[run].push_back(
+        {.name = file, .bytes = content_of(entry.path()), .values = values_in(entry.path())});
   }
   for (auto& parts : runs) std::ranges::sort(parts, {}, &Part::name);
   return runs;
@@ -94,27 +126,43 @@ Originals originals_in(const fs::path& folder) {
 struct Mutant {
   fs::path run_file;        ///< what a report is given
   std::string description;  ///< for people
+  bool must_be_refused = false;
 };
+
+/// Damages some values of datasets.
+void damage_values(Mutator& mutator, Part& part) {
+  for (std::size_t times = 1 + mutator.below(4); times > 0; --times) {
+    const auto [begin, size] = part.values[mutator.below(part.values.size())];
+    std::string values = part.bytes.substr(begin, size);
+    mutator.damage(values);
+    values.resize(size);
+    part.bytes.replace(begin, size, values);
+  }
+}
 
 /// Writes the mutant of this seed and number into an empty folder.
 Mutant write_mutant(const Originals& originals, std::uint64_t seed, std::size_t item,
                     const fs::path& folder) {
   Mutator mutator{seed, item};
   const auto& run = originals[mutator.below(4) < 2 ? 0 : 1 + mutator.below(2)];
-  const std::size_t damaged = mutator.below(run.size());
-  const bool keeps_digest = mutator.below(4) == 0;  // one that is kept is wrong
+  const std::size_t changed = mutator.below(run.size());
+  const bool is_damaged = run[changed].values.empty() || mutator.below(2) == 0;
   Mutant mutant{.run_file = {},
-                .description = fmt::format("{}, digest {}", run[damaged].name,
-                                           keeps_digest ? "left" : "removed")};
+                .description = fmt::format("{}, {}", run[changed].name,
+                                           is_damaged ? "damaged" : "other values")};
   for (std::size_t i = 0; i < run.size(); ++i) {
     const fs::path file = folder / run[i].name;
     if (run[i].name.find(".part") == std::string::npos) mutant.run_file = file;
-    std::string bytes = run[i].bytes;
-    if (i == damaged) {
-      mutator.damage(bytes);
-      if (!keeps_digest) bytes.erase(0, std::min(bytes.size(), results::digest_block_bytes));
+    Part part = run[i];
+    if (i == changed && is_damaged) mutator.damage(part.bytes);
+    if (i == changed && !is_damaged) damage_values(mutator, part);
+    std::ofstream{file, std::ios::binary | std::ios::trunc} << part.bytes;
+    if (i != changed) continue;
+    if (is_damaged) {
+      mutant.must_be_refused = part.bytes != run[i].bytes;
+    } else {
+      results::put_digest(base::Descriptor{open(file.c_str(), O_RDWR)});
     }
-    std::ofstream{file, std::ios::binary | std::ios::trunc} << bytes;
   }
   return mutant;
 }
@@ -177,13 +225,14 @@ Used used_so_far() {
 constexpr long most_kilobytes = 1 << 20;  ///< of memory that a process may ever have held
 
 /// A report that takes more than 2 s of a processor, or too much memory, is wrong as well.
-Outcome report_file(const fs::path& file, Formats formats) {
+Outcome report_file(const Mutant& mutant, Formats formats) {
   using Clock = std::chrono::steady_clock;
   // On a busy machine the processor time is a report's own doing, and little else.
   constexpr double most_used = 2, most_passed = 60;
   const Clock::time_point begin = Clock::now();
   const Used before = used_so_far();
-  Outcome outcome = try_report(file, formats);
+  Outcome outcome = try_report(mutant.run_file, formats);
+  if (mutant.must_be_refused && !outcome.refused) outcome.wrong += " is not refused";
   const double passed = std::chrono::duration<double>(Clock::now() - begin).count();
   const Used after = used_so_far();
   const double used = after.seconds - before.seconds;
@@ -216,28 +265,31 @@ struct Tally {
   }
 };
 
-/// The work of a process on one mutant: "refused" or "", and on a line of its own what is wrong.
-std::string try_mutant(const Task& task, const Originals& originals, const fs::path& folder,
-                       std::size_t item) {
+/// The results of try_mutant(), which status_of() passes on.
+constexpr int is_reported = 0, is_refused = 1, is_wrong = 2;
+
+/// Tries one mutant in a process of its own and prints what is wrong with its report.
+int try_mutant(const Task& task, const Originals& originals, const fs::path& folder,
+               std::size_t item) {
   constexpr std::size_t in_all_formats = 8;  // every so many-th
   const testing_support::ScratchDirectory own{folder};
   const Mutant mutant = write_mutant(originals, task.seed, item, own.path());
   const Outcome outcome =
-      report_file(mutant.run_file, item % in_all_formats == 0 ? Formats::all : Formats::text);
-  const std::string wrong = outcome.wrong.empty() ? "" : mutant.description + ": " + outcome.wrong;
-  return (outcome.refused ? "refused\n" : "\n") + wrong;
+      report_file(mutant, item % in_all_formats == 0 ? Formats::all : Formats::text);
+  if (!outcome.wrong.empty()) {
+    fmt::print("{}: {}\n", mutant.description, outcome.wrong);
+    return is_wrong;
+  }
+  return outcome.refused ? is_refused : is_reported;
 }
 
 /// Tries each mutant in a forked copy of this program.
 void try_here(const Task& task, const Originals& originals, const fs::path& folder, Tally& tally) {
   constexpr std::size_t told_every = 2000;
   for (std::size_t item = 0; item < task.mutants; ++item) {
-    const base::Answer answer =
-        base::answer_within(limits, [&] { return try_mutant(task, originals, folder, item); });
-    const std::string text = answer.text.value_or("\nended in " + answer.ended);
-    const std::size_t end = text.find('\n');
-    if (end > 0) ++tally.refused;
-    if (end + 1 < text.size()) tally.fail(task, item, text.substr(end + 1));
+    const int status = status_of([&] { return try_mutant(task, originals, folder, item); });
+    if (status == is_refused) ++tally.refused;
+    if (status > is_refused) tally.fail(task, item, fmt::format("status {}", status));
     if ((item + 1) % told_every == 0) {
       fmt::print("{} mutants, {} wrong\n", item + 1, tally.wrong);
       std::fflush(stdout);
@@ -297,7 +349,7 @@ int try_one(const Task& task) {
       write_mutant(originals_in(directory.path()), task.seed, task.only, task.into);
   fmt::print("{}: {}\n", mutant.run_file.string(), mutant.description);
   std::fflush(stdout);
-  const Outcome outcome = report_file(mutant.run_file, Formats::all);
+  const Outcome outcome = report_file(mutant, Formats::all);
   fmt::print("{}\n", !outcome.wrong.empty() ? "WRONG: " + outcome.wrong
                      : outcome.refused      ? "refused: " + *outcome.refused
                                             : "reported");

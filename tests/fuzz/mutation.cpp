@@ -2,11 +2,18 @@
 // SPDX-License-Identifier: MIT
 #include "tests/fuzz/mutation.hpp"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 namespace isoscale::fuzz {
 namespace {
@@ -15,7 +22,40 @@ namespace {
 constexpr std::array<std::uint64_t, 10> edges{
     0, 1, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX};
 
+void limit(__rlimit_resource resource, std::uint64_t value) {
+  const rlimit limited{.rlim_cur = value, .rlim_max = value};
+  static_cast<void>(setrlimit(resource, &limited));
+}
+
+void take_limits() {
+  constexpr std::uint64_t memory = std::uint64_t{4} << 30U;
+  constexpr unsigned cpu_time = 120, wall_time = 600;
+  std::uint64_t pages_in_use = 0;
+  std::ifstream{"/proc/self/statm"} >> pages_in_use;
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_CPU, cpu_time);
+  limit(RLIMIT_AS, pages_in_use * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + memory);
+  alarm(wall_time);
+}
+
 }  // namespace
+
+int status_of(const std::function<int()>& work) {
+  std::fflush(stdout);
+  const pid_t process = fork();
+  if (process == 0) {
+    take_limits();
+    const int result = work();
+    std::fflush(stdout);
+    _exit(result);
+  }
+  int status = 0;
+  if (process < 0 || waitpid(process, &status, 0) != process) {
+    throw std::system_error(errno, std::generic_category(), "fork");
+  }
+  constexpr int of_signals = 128;
+  return WIFSIGNALED(status) ? of_signals + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 std::string content_of(const std::filesystem::path& file) {
   std::ifstream in{file, std::ios::binary};

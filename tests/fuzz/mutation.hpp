@@ -3,19 +3,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <random>
+#include <string>
 
-#include "base/work_in_child_process.hpp"
-
-/// Damage by chance, the same for the same seed and number on every machine, and what the processes
-/// may use that try it.
+/// Damage by chance, the same for the same seed and number on every machine, and the processes that
+/// try it.
 namespace isoscale::fuzz {
 
-/// For forked copies of a test, any of which damage may end: enough, however busy the machine is.
-inline constexpr base::Limits limits{.memory = std::uint64_t{4} << 30U,
-                                     .cpu_time = std::chrono::seconds{120},
-                                     .wall_time = std::chrono::seconds{600}};
+/// Calls `work` in a forked copy of this process, since it may crash or never end. The copy may use
+/// 120 s of CPU time, 600 s in all, and 4 GiB of memory. Returns the result of `work`, from 0 to
+/// 127, or 128 and the number of the signal that ended the copy.
+[[nodiscard]] int status_of(const std::function<int()>& work);
 
 [[nodiscard]] std::string content_of(const std::filesystem::path& file);
 

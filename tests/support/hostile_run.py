@@ -17,6 +17,8 @@ import zlib
 import h5py
 import numpy
 
+import run_digest
+
 #: What markup, scripts, templates, terminals, spreadsheets and objects' keys might act on.
 PAYLOADS = (
     b"</script><img src=x onerror=window.hacked=1>",
@@ -160,7 +162,7 @@ def rewrite(source, target, replace, kept, names=True):
         made = os.path.join(os.path.dirname(os.path.abspath(target)), new_name)
         with open(part, "rb") as old, open(made, "wb") as new:
             new.write(old.read())
-        with h5py.File(made, "r+") as file:
+        with run_digest.changed(made) as file:
             rewriter = Rewriter(kept, replace)
             rewriter.group(file)
             fields |= rewriter.fields

@@ -1,15 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <array>
 #include <chrono>
-#include <csignal>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <new>
 
 #include "base/blake2b.hpp"
 #include "base/error.hpp"
@@ -18,13 +14,10 @@
 #include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "base/warn.hpp"
-#include "base/work_in_child_process.hpp"
 #include "matchers.hpp"
 
 namespace isoscale::base {
 namespace {
-
-using std::chrono::seconds;
 
 TEST(Error, CarriesMessageSourceAndExitCode) {
   const auto line = __LINE__ + 1;
@@ -42,16 +35,18 @@ TEST(Log, WaitsOnlySoLongForAPipeThatIsFull) {
   warn_within(std::string(100'000, 'x'), std::chrono::milliseconds{0});
   EXPECT_EQ(testing::internal::GetCapturedStderr(), std::string(100'000, 'x') + "\n");
 
-  Pipe pipe = make_pipe();
-  ASSERT_TRUE(pipe.into);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const Descriptor from{ends[0]};
+  Descriptor into{ends[1]};
   const Descriptor before{dup(STDERR_FILENO)};
-  dup2(pipe.into.get(), STDERR_FILENO);
+  dup2(into.get(), STDERR_FILENO);
   const std::string line(20'000, 'x');
   for (int written = 0; written < 10; ++written) warn_within(line, std::chrono::milliseconds{1});
   dup2(before.get(), STDERR_FILENO);
-  pipe.into.reset();
+  into.reset();
   std::string text(10 * (line.size() + 1), '\0');
-  text.resize(static_cast<std::size_t>(read(pipe.from.get(), text.data(), text.size())));
+  text.resize(static_cast<std::size_t>(read(from.get(), text.data(), text.size())));
   EXPECT_TRUE(text.starts_with(line + "\n" + line));
   EXPECT_LT(text.size(), 10 * line.size());
 }
@@ -167,61 +162,6 @@ TEST(NearestName, FindsTypingErrorsTheFirstOfEqualsAndBeginnings) {
   }
   EXPECT_EQ(nearest_name("model", {}), std::nullopt);
   EXPECT_EQ(nearest_name("xy", axes), std::nullopt);
-}
-
-constexpr Limits plenty{
-    .memory = std::uint64_t{1} << 30U, .cpu_time = seconds{20}, .wall_time = seconds{60}};
-
-TEST(Limited, GivesTheAnswerOfAnotherProcess) {
-  const Answer answer = answer_within(plenty, [] { return std::to_string(getpid()); });
-  ASSERT_TRUE(answer.text);
-  EXPECT_NE(*answer.text, std::to_string(getpid()));
-  EXPECT_EQ(answer.ended, "");
-  EXPECT_EQ(answer_within(plenty, [] { return std::string{}; }).text, "");
-  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // none is left behind
-  EXPECT_EQ(errno, ECHILD);
-}
-
-/// Returns how work ended that gave no answer.
-std::string ended(const Limits& limits, const std::function<std::string()>& work) {
-  const Answer answer = answer_within(limits, work);
-  EXPECT_EQ(answer.text, std::nullopt);
-  return answer.ended;
-}
-
-TEST(Limited, SaysHowItEndedAndEndsWhatTakesTooLong) {
-  const auto killed = []() -> std::string { return std::to_string(raise(SIGSEGV)); };
-  EXPECT_EQ(ended(plenty, killed), "signal 11");
-  EXPECT_EQ(ended(plenty, []() -> std::string { _exit(7); }), "exit status 7");
-  const auto endless = [] { return std::string(std::size_t{1} << 24U, 'x'); };
-  EXPECT_EQ(ended(plenty, endless), "an endless answer");
-  Limits limits = plenty;
-  limits.cpu_time = seconds{1};
-  limits.wall_time = seconds{400};  // a busy machine takes long to give a second of CPU time
-  const auto busy = []() -> std::string {
-    while (clock() >= 0) {
-    }
-    return "it ends";
-  };
-  EXPECT_THAT(ended(limits, busy), testing::ContainsRegex("^more than 1 s of CPU"));
-  limits.wall_time = seconds{1};
-  const auto idle = []() -> std::string {
-    while (true) pause();
-  };
-  EXPECT_EQ(ended(limits, idle), "more than 1 s");
-}
-
-TEST(Limited, RefusesMoreMemory) {
-  const Answer answer = answer_within(plenty, []() -> std::string {
-    try {
-      const std::vector<char> big(std::size_t{2} << 30U, 'x');
-      return std::string{"got "} + big[1000];
-    } catch (const std::bad_alloc&) {
-      return "none";
-    }
-  });
-  // Sanitizers end the process themselves.
-  EXPECT_TRUE(!answer.text || answer.text == "none") << answer.text.value_or(answer.ended);
 }
 
 TEST(ParallelFor, ThrowsWhatTheFirstThrew) {

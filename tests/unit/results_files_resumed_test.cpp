@@ -9,7 +9,6 @@
 #include <csignal>
 
 #include "base/blake2b.hpp"
-#include "results/hdf5/file_digest.hpp"
 #include "results_fixture.hpp"
 
 namespace isoscale::results {
@@ -70,8 +69,6 @@ class Digest : public RunFileTest {
     resume().finish(samples::header());
     whole_ = content();
   }
-  /// Makes the file one of those that were written before files had digests.
-  void strip() const { put(std::string_view{whole_}.substr(digest_block_bytes)); }
   [[nodiscard]] DigestState state() const { return digest_state(file()); }
 
   std::string whole_;
@@ -93,40 +90,36 @@ TEST_F(Digest, FindsEveryChange) {
     std::string changed = whole_;
     changed[at] = static_cast<char>(changed[at] ^ 1);
     put(changed);
-    ASSERT_NE(state(), DigestState::right) << at;
+    ASSERT_EQ(state(), DigestState::wrong) << at;
   }
   for (const std::string& changed :
        {whole_ + '\0', whole_.substr(0, whole_.size() - 1), whole_.substr(0, 100)}) {
     put(changed);
     EXPECT_EQ(state(), DigestState::wrong);
   }
-  put("");
-  EXPECT_EQ(state(), DigestState::none);
   EXPECT_EQ(digest_state(at("absent")), DigestState::none);
 }
 
-TEST_F(Digest, WhenWrongIsWarnedOfAndTheRestIsRead) {
-  change("", [](hdf5::Group& root) { root.set("later", 1.5); });
+TEST_F(Digest, WhenWrongIsRefusedAndWhenRemovedIsNotMissed) {
+  change_elsewhere([](hdf5::Group& root) { root.set("git_hash", "changed"); });
+  expect_refused("run.h5: is not as Isoscale wrote it");
+  expect_refused("its digest differs", "tail -c +513 FILE > NEW");
+  expect_error([&] { (void)resume(); }, {"is not as Isoscale wrote it", "copy it again"});
+  strip();
   const RunData run = read_run(file());
+  EXPECT_EQ(run.git_hash, "changed");
   EXPECT_EQ(run.points.size(), 2U);
   EXPECT_EQ(run.points[1].rows, samples::rows());
-  EXPECT_THAT(run.altered, ElementsAre(AllOf(HasSubstr("run.h5"), HasSubstr("digest"))));
-  EXPECT_EQ(run.warnings.at(0), run.altered[0]);
-  EXPECT_EQ(run.warnings.size(), samples::header().warnings.size() + 1);
-  expect_error([&] { (void)resume(); }, {"digest differs", "not gone on with"});
 }
 
-/// The run that a child process reads of such a file has all that the file holds.
 TEST_F(Digest, IsMissedByNobodyInOlderFilesAndComesWithTheNextPoint) {
-  const RunData here = read_run(file());
+  const RunData whole = read_run(file());
   strip();
   EXPECT_EQ(state(), DigestState::none);
-  const RunData apart = read_run(file());
-  EXPECT_EQ(apart.warnings, samples::header().warnings);
-  EXPECT_THAT(apart.altered, IsEmpty());
-  expect_same(apart, here);
-  ASSERT_EQ(apart.points.size(), 2U);
-  expect_same(apart.points[1], here.points[1]);
+  const RunData older = read_run(file());
+  expect_same(older, whole);
+  ASSERT_EQ(older.points.size(), 2U);
+  expect_same(older.points[1], whole.points[1]);
   resume().commit(samples::point(2));
   EXPECT_EQ(state(), DigestState::right);
   EXPECT_EQ(read_run(file()).points.size(), 3U);
@@ -136,11 +129,10 @@ TEST_F(Digest, OfPartsIsLookedAtToo) {
   resume(parts_only).commit(samples::point(2));
   const fs::path part = at("run.part0002.h5");
   EXPECT_EQ(digest_state(part), DigestState::right);
-  EXPECT_EQ(read_run(file()).warnings, samples::header().warnings);
   put(part, content(part) + 'x');
-  const RunData damaged = read_run(file());
-  EXPECT_EQ(damaged.points.size(), 3U);
-  EXPECT_THAT(damaged.altered, ElementsAre(HasSubstr("run.part0002.h5")));
+  expect_error([&] { (void)read_run(file()); }, {"run.part0002.h5", "is not as Isoscale wrote it"});
+  strip(part);
+  EXPECT_EQ(read_run(file()).points.size(), 3U);
 }
 
 class Summary : public RunFileTest {

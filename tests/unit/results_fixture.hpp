@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fcntl.h>
+
 #include <filesystem>
 #include <fstream>
 
+#include "results/hdf5/file_digest.hpp"
 #include "results/hdf5/hdf5.hpp"
 #include "results/reader/reader.hpp"
 #include "results/records/point_fields.hpp"
@@ -78,13 +81,24 @@ class RunFileTest : public testing::Test {
   }
   [[nodiscard]] std::vector<int> committed() const { return indices(read_run(file())); }
 
-  /// Changes a group through HDF5, as another program does: the digest is wrong then.
+  /// Removes the digest block, as `tail -c +513 FILE > NEW` does.
+  void strip(const std::filesystem::path& path) const {
+    put(path, std::string_view{content(path)}.substr(digest_block_bytes));
+  }
+  void strip() const { strip(file()); }
+  /// Changes the root group through HDF5, as another program does: the digest is wrong then.
+  void change_elsewhere(const std::function<void(hdf5::Group&)>& change) const {
+    hdf5::File::open_to_change(file()).change_and_close(change);
+  }
+  void renew_digest() const { put_digest(Descriptor{open(file().c_str(), O_RDWR)}); }
+  /// Changes a group and renews the digest, so that the reader sees the change.
   void change(const char* group, const std::function<void(hdf5::Group&)>& change) const {
-    hdf5::File::open_to_change(file()).change_and_close([&](hdf5::Group& root) {
+    change_elsewhere([&](hdf5::Group& root) {
       if (*group == '\0') return change(root);
       hdf5::Group changed = root.open_group(group);
       change(changed);
     });
+    renew_digest();
   }
   template <class Number>
   void replace(const char* group, const char* name, const std::vector<Number>& values) const {

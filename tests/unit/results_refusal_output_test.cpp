@@ -41,8 +41,11 @@ TEST_F(Refusal, OfTruncatedFiles) {
   for (const std::size_t length : {8UL, 100UL, whole.size() / 2, whole.size() - 1}) {
     SCOPED_TRACE(length);
     put(whole.substr(0, length));
-    expect_refused("truncated or damaged");
+    expect_refused("is not as Isoscale wrote it");
   }
+  put(whole.substr(0, whole.size() / 2));
+  strip();
+  expect_refused("truncated or damaged");
 }
 
 TEST_F(Refusal, OfAnotherSchema) {
@@ -191,6 +194,7 @@ TEST_F(Refusal, OfLinksToOtherFilesAndOfMoreDataThanTheFileHolds) {
     hdf5::check(H5Lcreate_external(other.c_str(), "/points/0000/step_times", raw.get(),
                                    "points/0000/step_times", H5P_DEFAULT, H5P_DEFAULT));
   }
+  renew_digest();
   expect_refused("'step_times' is missing");
   {
     const hdf5::FileId raw = open_without_step_times();
@@ -204,6 +208,7 @@ TEST_F(Refusal, OfLinksToOtherFilesAndOfMoreDataThanTheFileHolds) {
         hdf5::check(H5Dcreate2(raw.get(), "points/0000/step_times", H5T_IEEE_F64LE, space.get(),
                                H5P_DEFAULT, create.get(), H5P_DEFAULT))};
   }
+  renew_digest();
   expect_refused("'step_times' claims more data");
 }
 
@@ -213,24 +218,6 @@ TEST_F(Refusal, OfPointsUnderAnotherNameThanTheirIndex) {
   change("points/0003", [](hdf5::Group& point) { point.set("index", std::int64_t{0}); });
   expect_refused("points/0003: the index 0");
   change("points", [](hdf5::Group& points) { points.remove("0003"); });
-}
-
-/// HDF5 has no checksum for the texts of attributes and crashes or loops where they are damaged.
-TEST_F(Refusal, OrAWarningFollowsDamagedHeaps) {
-  const std::string whole = content();
-  const std::size_t heap = whole.find("GCOL");
-  ASSERT_NE(heap, std::string::npos);
-  for (const std::size_t offset : {8U, 13U, 24U, 25U, 31U}) {  // sizes of the heap and of an object
-    SCOPED_TRACE(offset);
-    std::string damaged = whole;
-    damaged[heap + offset] = static_cast<char>(damaged[heap + offset] ^ 0x40);
-    put(damaged);
-    try {
-      EXPECT_THAT(read_run(file()).warnings, Contains(HasSubstr("digest")));
-    } catch (const base::UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("copy it again"));
-    }
-  }
 }
 
 using Output = RunFileTest;
