@@ -31,9 +31,8 @@ void replace_network(const std::string& source, analysis::predict::Question& que
   if (is_sheet(source)) {
     return analysis::predict::use_network(analysis::predict::load_system(source), source, question);
   }
-  const results::RunData run = results::read_run(source);
-  question.warnings.insert(question.warnings.end(), run.altered.begin(), run.altered.end());
-  analysis::predict::use_network(analysis::predict::run_machine(run), source, question);
+  const simulate::Machine machine = analysis::predict::run_machine(results::read_run(source));
+  analysis::predict::use_network(machine, source, question);
 }
 
 analysis::predict::Prediction predicted(const settings::PredictCommand& command) {

@@ -134,8 +134,8 @@ void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable
   }
 }
 
-/// Reads run files and appends the runs to `into` in order. Returns the files that cannot be read,
-/// and warns of runs with a wrong digest. Throws base::UsageError if none can be read.
+/// Reads run files and appends the runs to `into` in order. Returns the files that cannot be read.
+/// Throws base::UsageError if none can be read.
 std::vector<analysis::catalog::Unreadable> read_files(
     const std::vector<std::filesystem::path>& files, analysis::RunFiles& into) {
   std::vector<analysis::catalog::Unreadable> unreadable;
@@ -143,9 +143,6 @@ std::vector<analysis::catalog::Unreadable> read_files(
     try {
       into.runs.push_back(results::read_run(file));
       into.files.push_back(file.string());
-      for (const std::string& sentence : into.runs.back().altered) {
-        base::warn("isoscale: " + sentence);
-      }
     } catch (const base::UsageError& error) {
       unreadable.push_back({.file = file.string(), .reason = error.what()});
     }
@@ -158,10 +155,10 @@ std::vector<analysis::catalog::Unreadable> read_files(
 /// `into`, in the order of the files, and returns the files that cannot be read. Throws
 /// base::UsageError if none can be read. Summary files are read on all cores. Runs without a
 /// summary file are read as a whole, summarised and freed one after the other, since HDF5 allows
-/// only one thread at a time; a warning is added for each of their files whose digest is wrong.
+/// only one thread at a time.
 std::vector<analysis::catalog::Unreadable> index_files(
     const std::vector<std::filesystem::path>& files, const analysis::ReportOptions& options,
-    std::vector<analysis::catalog::IndexRun>& into, std::vector<std::string>& warnings) {
+    std::vector<analysis::catalog::IndexRun>& into) {
   std::vector<std::optional<analysis::catalog::IndexRun>> lines(files.size());
   const auto index = [&](std::size_t at, const results::RunSummary& summary) {
     lines[at] =
@@ -175,9 +172,7 @@ std::vector<analysis::catalog::Unreadable> index_files(
     const std::string file = files[at].string();
     try {
       if (!lines[at]) {
-        const results::RunData run = results::read_run(file);
-        warnings.insert(warnings.end(), run.altered.begin(), run.altered.end());
-        index(at, results::summary_of(run));
+        index(at, results::summary_of(results::read_run(file)));
       }
       into.push_back(std::move(*lines[at]));
     } catch (const base::UsageError& error) {
@@ -225,7 +220,7 @@ base::ExitCode report_index(const settings::ReportCommand& command) {
   analysis::render::IndexReport report;
   std::vector<analysis::catalog::IndexRun> runs;
   std::vector<analysis::catalog::Unreadable> unreadable =
-      index_files(command.files, {.baseline = command.baseline}, runs, report.warnings);
+      index_files(command.files, {.baseline = command.baseline}, runs);
   runs = analysis::catalog::without_copies(std::move(runs), report.warnings);
   for (const std::string& warning : report.warnings) base::warn("isoscale: " + warning);
   report.index = analysis::catalog::make_index(std::move(runs));

@@ -147,17 +147,6 @@ void add_differences(Comparison& comparison) {
   }
 }
 
-/// Warns of files that were damaged or changed: their numbers may be anything.
-void add_altered_files(Comparison& comparison) {
-  for (const Side& side : comparison.sides) {
-    for (const RunReport& run : side.runs) {
-      for (const std::string& sentence : run.data->altered) {
-        comparison.warnings.push_back(fmt::format("side {}: {}", side.name, sentence));
-      }
-    }
-  }
-}
-
 /// Warns of partial runs: a run that was killed or ran out of time may lack its largest points.
 void add_partial_runs(Comparison& comparison) {
   for (const Side& side : comparison.sides) {
@@ -211,7 +200,6 @@ Comparison compare(const std::vector<std::span<const RunReport>>& sides,
                    const CompareOptions& options) {
   Comparison comparison;
   comparison.sides = join_sides(sides, options.names);
-  add_altered_files(comparison);
   set_side_by_side(comparison, options);
   comparison.machines = machine_differences(comparison.curves, comparison.sides);
   comparison.refused = !comparison.unlike.empty() && !options.anyway;

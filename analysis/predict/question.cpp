@@ -301,9 +301,6 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   const results::RunData& run = launches.front();
   Question question;
   question.source = command.source.string();
-  for (const results::RunData& launch : launches) {
-    question.warnings.insert(question.warnings.end(), launch.altered.begin(), launch.altered.end());
-  }
   question.machine = run_machine(run);
   name_parts("measured", question);
   question.machine.noise.launch = launch_deviation(launches);

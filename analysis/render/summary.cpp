@@ -191,23 +191,14 @@ void add_findings(const merge::Report& report, const CurvesSummary& curves, Docu
   document.push_back(notes);
 }
 
-/// Returns all warnings: first those about altered files, since only the first few warnings are
-/// shown; then those of the report, of files, of runs and their preflight checks, and of the
-/// devices at points of curves.
+/// Returns all warnings: those of the report, of files, of runs and their preflight checks, and of
+/// the devices at points of curves.
 std::vector<std::string> warnings_of(const merge::Report& report) {
-  std::vector<std::string> all;
-  for (const RunReport& run : report.runs) {
-    for (const std::string& text : run.data->altered)
-      all.push_back(launch_text(report, run) + text);
-  }
-  all.insert(all.end(), report.warnings.begin(), report.warnings.end());
+  std::vector<std::string> all = report.warnings;
   for (const auto& [key, text] : index_warnings(report.index)) all.push_back(text);
   for (const RunReport& run : report.runs) {
     const std::string launch = launch_text(report, run);
-    for (const std::string& warning :
-         run.data->warnings | std::views::drop(run.data->altered.size())) {
-      all.push_back(launch + warning);
-    }
+    for (const std::string& warning : run.data->warnings) all.push_back(launch + warning);
     if (run.data->preflight) {
       for (const results::CheckResult& result : run.data->preflight->results) {
         if (result.verdict >= results::Verdict::warning) {

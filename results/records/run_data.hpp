@@ -180,9 +180,6 @@ struct RunData {
   int planned = 0;  ///< number of points to measure; 0 = not known (schema before 1.9)
   bool complete = false;
   std::vector<std::string> warnings;
-  /// A sentence on each file of the run whose digest is wrong, in the order read. They are not
-  /// stored, and `warnings` begins with them.
-  std::vector<std::string> altered{};
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<RankFacts> rank_facts{};
   std::optional<PreflightData> preflight{};  ///< absent before schema version 1.4

@@ -238,17 +238,6 @@ TEST(Summary, SaysWhereARunHung) {
   EXPECT_THAT(summarised(run), AllOf(HasSubstr("FAILED"), HasSubstr("not measured: ")));
 }
 
-TEST(Summary, NamesAlteredFilesBeforeAllOtherWarnings) {
-  results::RunData first = run_of_everything(), second = run_of_everything();
-  second.id = "another";
-  second.altered = {"b.h5 is altered"};
-  second.warnings.insert(second.warnings.begin(), second.altered[0]);
-  const JoinedLaunches of{{first, second}};
-  const std::string text = render_summary(of.report(), 110);
-  EXPECT_THAT(text, HasSubstr("b.h5 is altered"));
-  EXPECT_EQ(text.find("b.h5 is altered"), text.rfind("b.h5 is altered"));
-}
-
 TEST(Summary, NamesTheLargestCausesUnlessTheyDoNotExplainTheLoss) {
   OneRun one{dp_curve()};
   auto& waterfall = one.made.curves.front().points[1].causes.waterfall;

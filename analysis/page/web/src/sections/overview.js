@@ -83,7 +83,7 @@ export const partialText = ({ planned }) => `the run did not finish${planned ? `
 
 const ofRun = (run) => [
   ...(run.status === "partial" ? [{ grave: true, text: `PARTIAL: ${partialText(run)}`, target: "provenance" }] : []),
-  ...run.warnings.map((text) => ({ grave: run.altered.includes(text), text })),
+  ...run.warnings.map((text) => ({ text })),
   ...(run.preflight?.results ?? []).filter(({ verdict }) => verdict === "stop" || verdict === "warning").map(checkItem),
 ];
 
