@@ -161,7 +161,8 @@ Json device_lines(std::span<const results::RankFacts> facts, const results::Poin
                 {"world_rank", world_rank(point, at->rank)},
                 {"host", host_of(facts, point, at->rank)},
                 {"quantity", at->quantity},
-                {"unit", at->unit}};
+                {"unit", at->unit},
+                {"devices", series.size()}};
       add_values(*at, limits.samples, line);
       lines.push_back(std::move(line));
     }

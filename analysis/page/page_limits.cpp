@@ -324,16 +324,12 @@ Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most,
     made[i] = std::move(details);
   }
   Json details = Json::array();
-  std::vector<DetailedPoint> shown;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    if (made[i].is_null()) continue;
-    details.push_back(std::move(made[i]));
-    shown.push_back(points[i]);
+  for (Json& of_point : made) {
+    if (!of_point.is_null()) details.push_back(std::move(of_point));
   }
-  note_shown({.shown = shown.size(), .all = points.size()},
+  note_shown({.shown = details.size(), .all = points.size()},
              "points have pictures of steps, ranks, timeline and devices, those of the most ranks",
              notes);
-  note_details(shown, details, notes);
   return details;
 }
 

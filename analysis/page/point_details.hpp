@@ -60,10 +60,6 @@ struct DetailedPoint {
 [[nodiscard]] nlohmann::ordered_json point_details(const DetailedPoint& at,
                                                    const DetailLimits& limits);
 
-/// Adds to `notes` how much of the points is shown in `details`, a list of point_details().
-void note_details(const std::vector<DetailedPoint>& points, const nlohmann::ordered_json& details,
-                  PageNotes& notes);
-
 /// The role of a step. Only `measured` steps count for the step time: `traced` ones recorded spans,
 /// and a `dropped` one is the first of a block. The page's script uses the same numbers.
 enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm_up = 3 };
@@ -125,13 +121,14 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
                                            const PointReport& point, const DetailLimits& limits);
 
 /// Returns the samples of a point's devices as a list of lines. The keys of a line, where [] marks
-/// a list, are device, rank, world_rank (MPI's), host, quantity, unit, time[] (seconds after the
-/// first step), value[], averaged (the most samples in a value), and low[] and high[] if samples
-/// with different values were averaged. A line has at most limits.samples values, which are means
-/// of consecutive samples if there are more (of throttle_reasons: a text with all reasons), without
-/// those that equal both their neighbours. A quantity has at most limits.devices lines, for the
-/// devices that differ most from the others. Clocks, power and temperature come first. Counters are
-/// left out, since their values have no meaning by themselves.
+/// a list, are device, rank, world_rank (MPI's), host, quantity, unit, devices (the number of all
+/// devices with this quantity), time[] (seconds after the first step), value[], averaged (the most
+/// samples in a value), and low[] and high[] if samples with different values were averaged. A line
+/// has at most limits.samples values, which are means of consecutive samples if there are more (of
+/// throttle_reasons: a text with all reasons), without those that equal both their neighbours. A
+/// quantity has at most limits.devices lines, for the devices that differ most from the others.
+/// Clocks, power and temperature come first. Counters are left out, since their values have no
+/// meaning by themselves.
 [[nodiscard]] nlohmann::ordered_json device_lines(std::span<const results::RankFacts> facts,
                                                   const results::PointData& point,
                                                   const DetailLimits& limits);

@@ -222,6 +222,7 @@ TEST(DeviceLines, AreOfTheDevicesThatDifferMost) {
   }
   const Json lines = device_lines({}, point, {});
   ASSERT_EQ(lines.size(), 32U);
+  EXPECT_EQ(lines[0]["devices"], 24);
   std::vector<int> ranks;
   for (std::size_t i = 0; i < 16; ++i) ranks.push_back(lines[i]["rank"].get<int>());
   EXPECT_THAT(ranks, IsSupersetOf({20, 22}));

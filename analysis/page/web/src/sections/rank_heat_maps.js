@@ -188,7 +188,7 @@ function cellsChart(map, point) {
   if (first.length === 0) return null;
   return rankChart(map, point, {
     id: "rank-steps", title: `${point.ranks} ranks, step by step`,
-    note: `a rank's step time against the median of all ranks in that step${every > 1 ? `; each column is ${every} steps` : ""}` +
+    note: `a rank's step time against the median of all ranks in that step${every > 1 ? `; each column is ${every} steps, with their largest difference` : ""}` +
       ". A row shows a slow rank, a block a slow host, a dot noise.",
     values: first.map((_, x) => time.map((row) => row[x])),
     numbers: first.map((step, x) => share(`step ${step}`, (row) => time[row][x])),

@@ -3,8 +3,8 @@
 // Shows a point's step times, as a series and as a distribution, and its devices while steps were
 // measured: clocks, power, temperature, and the times in which clocks were limited.
 import {
-  column, columns, fixed, groupBy, lined, linesChart, markLine, meshTip, ownOf, percent, pointContent, pointTip, rankCount, seconds, si,
-  timeTip,
+  column, columns, fixed, groupBy, joined, lined, linesChart, markLine, meshTip, ownOf, percent, pointContent, pointTip, rankCount,
+  seconds, si, timeTip,
 } from "../reexports.js";
 
 /** The names, symbols and colours of the kinds of steps; the index is `kind` in details.steps. */
@@ -133,15 +133,19 @@ const heldLine = (series, held, of, colours) => ({
 });
 
 function quantityChart(quantity, all, throttles, point) {
-  const { unit } = all[0];
+  const { unit, devices } = all[0];
   const { of, text } = unitOf(unit);
+  const averaged = Math.max(...all.map((at) => at.averaged));
   const title = ownOf(titles, quantity) ?? quantity.replaceAll("_", " ");
   const nameOf = new Set(all.map((at) => at.host)).size > 1 ? deviceName : shortName;
   const held = all.map((series) => heldDown(throttles.find((at) => at.rank === series.rank && at.device === series.device)));
   const count = (name, key) => column(name, ({ series, i }) => series[key]?.[i], { form: "count" });
   return linesChart({
     id: `device-${quantity}`, title,
-    note: held.some((spans) => spans.length > 0) ? "red: clocks were held down" : undefined,
+    note: joined([
+      all.length < devices && `${all.length} of ${devices} devices: those that differ most`,
+      averaged > 1 && `each value is the mean of ${averaged} samples`,
+      held.some((spans) => spans.length > 0) && "red: clocks were held down"], "; "),
     height: 260,
     table: {
       columns: columns("", { device: ({ series }) => deviceName(series) }, { ...count("time", "time"), text: (at) => fixed(at), csv: "time / s" },

@@ -183,7 +183,7 @@ function noteOf(timeline) {
     `Numbers: microbatches; hatched: communication${mixed}; tinted: nothing computes or copies; empty at the ends: a rank begins later or is done`,
     timeline.merged > 0 && `${timeline.merged} operations drawn together with their neighbours`,
     timeline.spans_left_out > 0 && `${timeline.spans_left_out} short operations are left out`,
-    timeline.left_out > 0 && `${timeline.left_out} more traced ranks are not shown`], ". ")}. Ctrl and wheel, the slider, or + and - zoom.`;
+    timeline.left_out > 0 && `${timeline.left_out} more traced ranks are not shown (report --trace FILE.json writes them)`], ". ")}. Ctrl and wheel, the slider, or + and - zoom.`;
 }
 
 /** Makes the axis of lanes; if rows are too many to label, only each lane's first row is. */
