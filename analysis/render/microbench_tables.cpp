@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "analysis/render/escaped_text_and_tables.hpp"
@@ -25,84 +23,13 @@ namespace {
 using microbench::ClassReport;
 using microbench::RowReport;
 
-/// Returns the properties that all rows of a group of collectives share.
-std::vector<std::string> names_of(const results::RowData& row) {
-  std::vector<std::string> names{fmt::format("{}", number_of(row, "members").value_or(0))};
-  for (const std::string_view key :
-       words_in("op axis groups implementation algorithm protocol registration")) {
-    names.push_back(text_of(row, std::string{key}));
+/// Returns the title of a table: "all_reduce among 4 on tp, ring, f32, sum, in place".
+std::string collective_title(const RowReport& row) {
+  std::string text = collective_name(row);
+  for (const char* const key : {"dtype", "reduction"}) {
+    if (const std::string part = text_of(*row.data, key); !part.empty()) text += ", " + part;
   }
-  return names;
-}
-
-/// Returns a key that is equal for two rows of a group if they differ only in being in place or out
-/// of place.
-auto size_key(const RowReport& row) {
-  const auto number = [&](const char* key) { return number_of(*row.data, key).value_or(-1); };
-  return std::tuple{number("bytes"), number("count"), number("root"), text_of(*row.data, "dtype"),
-                    text_of(*row.data, "reduction")};
-}
-
-const RowReport*& place_of(PlacePair& pair, const RowReport& row) {
-  return text_of(*row.data, "in_place") == "yes" ? pair.in_place : pair.out_of_place;
-}
-
-bool differs(const CollectiveGroup& group, const char* key) {
-  const std::string first = text_of(*group.sizes.front().any().data, key);
-  return std::ranges::any_of(
-      group.sizes, [&](const PlacePair& pair) { return text_of(*pair.any().data, key) != first; });
-}
-
-/// Returns the number of wrong elements in both rows of a pair; undefined if neither was checked.
-Value wrong_of(const PlacePair& pair) {
-  Value sum;
-  std::int64_t wrong = 0;
-  for (const RowReport* const row : {pair.out_of_place, pair.in_place}) {
-    if (row == nullptr || !row->data->wrong) continue;
-    wrong += *row->data->wrong;
-    sum = Json(wrong);
-  }
-  return sum;
-}
-
-DocumentTable collective_table(const CollectiveGroup& group) {
-  const bool typed = differs(group, "dtype"), reduced = differs(group, "reduction");
-  std::vector<const RowReport*> any, out, in, rated;
-  std::vector<Value> wrong;
-  std::vector<std::string> reasons;
-  for (const PlacePair& pair : group.sizes) {
-    const bool has_rates = microbench::has_rates(*pair.any().data);
-    any.push_back(&pair.any());
-    rated.push_back(has_rates ? any.back() : nullptr);
-    out.push_back(has_rates ? pair.out_of_place : nullptr);
-    in.push_back(has_rates ? pair.in_place : nullptr);
-    wrong.push_back(has_rates ? wrong_of(pair) : Value());
-    // Wrong elements are not among these reasons, since they have a column of their own.
-    const bool is_half = pair.in_place != nullptr && !microbench::has_rates(*pair.in_place->data);
-    reasons.push_back(!has_rates ? row_excuse(pair.any())
-                      : is_half  ? row_excuse(*pair.in_place)
-                                 : "");
-  }
-  DocumentTable table = table_of<RowReport>(
-      row_metrics(), any,
-      fmt::format("bytes{}{} |", typed ? " dtype" : "", reduced ? " reduction" : ""));
-  add_columns(table,
-              table_of<RowReport>(row_metrics(), out, "time interval least p99 algbw busbw"));
-  DocumentTable in_place = table_of<RowReport>(row_metrics(), in, "time interval busbw");
-  for (DocumentColumn& column : in_place.columns) {
-    if (column.key == "time") column.heading = "in place";
-  }
-  add_columns(table, std::move(in_place));
-  add_column(table, {.key = "wrong", .heading = "wrong", .unit = Unit::count}, std::move(wrong));
-  add_columns(table, table_of<RowReport>(row_metrics(), rated, "estimate"));
-  table.reasons = std::move(reasons);
-  table.title = group_title(group);
-  const auto& first = *any.front()->data;
-  if (!typed) table.title += ", " + text_of(first, "dtype");
-  if (!reduced && !text_of(first, "reduction").empty()) {
-    table.title += ", " + text_of(first, "reduction");
-  }
-  return table;
+  return text + (text_of(*row.data, "in_place") == "yes" ? ", in place" : "");
 }
 
 std::string gemm_title(const RowReport& report) {
@@ -225,28 +152,6 @@ Metrics<ClassReport> class_metrics() {
   return all;
 }
 
-std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench) {
-  std::vector<CollectiveGroup> groups;
-  // Finds the row of a size quickly, since a report may have many tables of hundreds of rows.
-  std::map<std::pair<std::size_t, decltype(size_key(bench.rows.front()))>, std::size_t> open;
-  std::map<decltype(names_of(*bench.rows.front().data)), std::size_t> group_of_names;
-  for (const RowReport& row : bench.rows) {
-    if (!calibration::is_collective(text_of(*row.data, "op"))) continue;
-    const auto [named, is_new] = group_of_names.try_emplace(names_of(*row.data), groups.size());
-    if (is_new) groups.push_back({.first = row.data, .sizes = {}});
-    CollectiveGroup* const place = &groups[named->second];
-    const std::pair key{named->second, size_key(row)};
-    const auto known = open.find(key);
-    if (known != open.end() && place_of(place->sizes[known->second], row) == nullptr) {
-      place_of(place->sizes[known->second], row) = &row;
-    } else {
-      open[key] = place->sizes.size();
-      place_of(place->sizes.emplace_back(), row) = &row;
-    }
-  }
-  return groups;
-}
-
 std::vector<const RowReport*> rows_of(const PointReport& point, std::string_view op) {
   std::vector<const RowReport*> rows;
   if (point.bench) rows = pointers_to(point.bench->rows);
@@ -262,13 +167,22 @@ DocumentTable row_table(const std::vector<const RowReport*>& rows, std::string t
   return table;
 }
 
-std::string group_title(const CollectiveGroup& group) {
-  const auto part = [&group](const char* key, std::string_view before) {
-    const std::string text = text_of(*group.first, key);
+std::vector<const RowReport*> collective_rows(const PointReport& point) {
+  std::vector<const RowReport*> rows;
+  if (point.bench) rows = pointers_to(point.bench->rows);
+  std::erase_if(rows, [](const RowReport* row) {
+    return !calibration::is_collective(text_of(*row->data, "op"));
+  });
+  return rows;
+}
+
+std::string collective_name(const RowReport& row) {
+  const auto part = [&row](const char* key, std::string_view before) {
+    const std::string text = text_of(*row.data, key);
     return text.empty() ? "" : fmt::format("{}{}", before, text);
   };
   const std::string groups = part("groups", "");
-  const double members = number_of(*group.first, "members").value_or(0);
+  const double members = number_of(*row.data, "members").value_or(0);
   std::string text = part("op", "");
   if (members > 0) text += fmt::format(" among {:.0f}", members);
   text += part("axis", " on ");
@@ -297,8 +211,9 @@ std::vector<DocumentTable> bench_tables(const PointReport& point) {
     tables.push_back(
         row_table(rows, title, "m n k batch | time interval flops of_ceiling of_peak origin"));
   }
-  for (const CollectiveGroup& group : collective_groups(*point.bench)) {
-    tables.push_back(collective_table(group));
+  for (const auto& [title, rows] : grouped(collective_rows(point), collective_title)) {
+    tables.push_back(
+        row_table(rows, title, "bytes | time interval least p99 algbw busbw wrong estimate"));
   }
   if (!point.bench->pairs.empty()) {
     add(matrices(point));

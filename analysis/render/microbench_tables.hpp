@@ -56,23 +56,11 @@ template <>
 [[nodiscard]] DocumentTable row_table(const std::vector<const microbench::RowReport*>& rows,
                                       std::string title, std::string_view keys);
 
-/// The out-of-place and the in-place row of one size of a collective; one of them may be null.
-struct PlacePair {
-  const microbench::RowReport* out_of_place = nullptr;
-  const microbench::RowReport* in_place = nullptr;
-  [[nodiscard]] const microbench::RowReport& any() const {
-    return out_of_place ? *out_of_place : *in_place;
-  }
-};
-/// The rows of one collective that differ only in size, type, reduction and root, and in being in
-/// place or out of place.
-struct CollectiveGroup {
-  const results::RowData* first = nullptr;  ///< any row of the group; not owned
-  std::vector<PlacePair> sizes{};           ///< in the order measured
-};
-[[nodiscard]] std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench);
-/// Returns the title of a group: "all_reduce among 4 on tp, one group alone, ring"; not escaped.
-[[nodiscard]] std::string group_title(const CollectiveGroup& group);
+/// Returns the rows of a point that measured collectives.
+[[nodiscard]] std::vector<const microbench::RowReport*> collective_rows(const PointReport& point);
+/// Returns "all_reduce among 4 on tp, one group alone, ring"; not escaped. The rows of a point with
+/// the same name differ only in size, type, reduction and root, and in being in place or not.
+[[nodiscard]] std::string collective_name(const microbench::RowReport& row);
 
 // The following reports on inference: latency against throughput for points of the workload infer,
 // and request rates for points of the workload serve.

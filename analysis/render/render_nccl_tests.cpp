@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -44,6 +47,35 @@ std::string placement(const microbench::RowReport* row) {
                      decimal(ok ? row->busbw : std::nullopt, giga), wrong);
 }
 
+/// The out-of-place and the in-place row of one size of a collective; one of them may be null.
+struct PlacePair {
+  const microbench::RowReport* out_of_place = nullptr;
+  const microbench::RowReport* in_place = nullptr;
+  [[nodiscard]] const microbench::RowReport& any() const {
+    return out_of_place ? *out_of_place : *in_place;
+  }
+};
+
+/// Pairs the rows of a collective that differ only in being in place or out of place.
+std::vector<PlacePair> pairs_of(const std::vector<const microbench::RowReport*>& rows) {
+  const auto size_of = [](const results::RowData& row) {
+    const auto number = [&](const char* key) { return number_of(row, key).value_or(-1); };
+    return std::tuple{number("bytes"), number("count"), number("root"), text_of(row, "dtype"),
+                      text_of(row, "reduction")};
+  };
+  std::vector<PlacePair> pairs;
+  std::map<decltype(size_of(*rows.front()->data)), std::size_t> open;  // the last pair of each size
+  for (const microbench::RowReport* const row : rows) {
+    const auto place =
+        text_of(*row->data, "in_place") == "yes" ? &PlacePair::in_place : &PlacePair::out_of_place;
+    const auto [last, is_new] = open.try_emplace(size_of(*row->data), pairs.size());
+    if (!is_new && pairs[last->second].*place != nullptr) last->second = pairs.size();
+    if (last->second == pairs.size()) pairs.emplace_back();
+    pairs[last->second].*place = row;
+  }
+  return pairs;
+}
+
 std::string size_line(const PlacePair& pair) {
   const results::RowData& data = *pair.any().data;
   return fmt::format("{:>12.0f}  {:>12.0f}  {:>8}  {:>6}  {:>6.0f}{}{}\n",
@@ -61,17 +93,19 @@ constexpr std::string_view columns_heading =
     "#        (B)    (elements)                          "
     "     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
 
-/// Returns the table of a group of collectives, below a line with the settings that are known; each
-/// process of Isoscale has one thread (nThread 1). Programs that read this format look for the last
-/// line, the average bus bandwidth; it is left out if no size has a bus bandwidth.
-std::string group_text(const PointReport& point, const CollectiveGroup& group) {
+/// Returns the table of a collective (see collective_name()), below a line with the settings that
+/// are known; each process of Isoscale has one thread (nThread 1). Programs that read this format
+/// look for the last line, the average bus bandwidth; it is left out if no size has a bus
+/// bandwidth.
+std::string table_text(const PointReport& point, const std::string& name,
+                       const std::vector<const microbench::RowReport*>& rows) {
   constexpr double giga = 1e9;
   std::string lines;
   std::vector<double> sizes;
   bool is_checked = false;
   double sum = 0;  // sum of bus bandwidths in GB/s
   int failed_checks = 0, count = 0;
-  for (const PlacePair& pair : group.sizes) {
+  for (const PlacePair& pair : pairs_of(rows)) {
     lines += size_line(pair);
     sizes.push_back(number_of(*pair.any().data, "bytes").value_or(0));
     for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
@@ -89,8 +123,8 @@ std::string group_text(const PointReport& point, const CollectiveGroup& group) {
   return fmt::format(
       "#\n# {}: {}\n# nThread 1 minBytes {:.0f} maxBytes {:.0f} validation: {:d}\n#\n{}{}"
       "# Out of bounds values : {} {}\n{}",
-      bench_title(point), escape(group_title(group)), smallest, largest, is_checked,
-      columns_heading, lines, failed_checks, failed_checks == 0 ? "OK" : "FAILED",
+      bench_title(point), escape(name), smallest, largest, is_checked, columns_heading, lines,
+      failed_checks, failed_checks == 0 ? "OK" : "FAILED",
       count == 0 ? "" : fmt::format("# Avg bus bandwidth    : {:g}\n", sum / count));
 }
 
@@ -122,8 +156,8 @@ std::string render_nccl_tests(const merge::Report& whole) {
         "# time: median over plays of the slowest rank's time of one call; algbw and busbw by it\n";
     bool any = false;
     for (const PointReport& point : report.benches) {
-      for (const CollectiveGroup& group : collective_groups(*point.bench)) {
-        text += group_text(point, group);
+      for (const auto& [name, rows] : grouped(collective_rows(point), collective_name)) {
+        text += table_text(point, name, rows);
         any = true;
       }
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -76,27 +77,21 @@ void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
 /// Adds the bus bandwidth of each collective at its largest size. If it was measured in several
 /// ways, for example among several numbers of ranks, the first with a bus bandwidth counts.
 void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
-  std::vector<std::string> seen;
-  for (const CollectiveGroup& group : collective_groups(*point.bench)) {
-    const std::string op = text_of(*group.first, "op");
-    if (std::ranges::find(seen, op) != seen.end()) continue;
-    const microbench::RowReport* largest = nullptr;
+  std::set<std::string> seen;
+  for (auto& [unused, alike] : grouped(collective_rows(point), collective_name)) {
+    std::erase_if(alike, [](const microbench::RowReport* row) { return !row->busbw; });
+    if (alike.empty()) continue;
     const auto bytes = [](const microbench::RowReport* row) {
       return number_of(*row->data, "bytes").value_or(0);
     };
-    for (const PlacePair& pair : group.sizes) {
-      for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
-        if (row == nullptr || !row->busbw) continue;
-        if (largest == nullptr || bytes(row) > bytes(largest)) largest = row;
-      }
-    }
-    if (largest == nullptr) continue;
-    seen.push_back(op);
-    std::string where = figure(bytes(largest), Unit::bytes);
-    if (const auto members = number_of(*group.first, "members")) {
+    const microbench::RowReport& largest = **std::ranges::max_element(alike, {}, bytes);
+    const std::string op = text_of(*largest.data, "op");
+    if (!seen.insert(op).second) continue;
+    std::string where = figure(bytes(&largest), Unit::bytes);
+    if (const auto members = number_of(*largest.data, "members")) {
       where += fmt::format(" among {}", base::counted(static_cast<int>(*members), "rank"));
     }
-    rows.push_back({&point, op + " busbw", largest->busbw, Unit::bandwidth, std::move(where)});
+    rows.push_back({&point, op + " busbw", largest.busbw, Unit::bandwidth, std::move(where)});
   }
 }
 
