@@ -58,8 +58,7 @@ Json metrics_json(unsigned output) {
 }
 
 /// Returns the data of a page of this `kind`, which consists of `part` under the key `name`.
-Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}) {
-  cut_texts(part, notes);
+Json data_of(const char* kind, const char* name, Json part, const PageNotes& notes = {}) {
   return {{"kind", kind},
           {"isoscale_version", base::build_info().version},
           {name, std::move(part)},
@@ -102,23 +101,18 @@ Json page_data(const merge::Report& report, std::size_t most_bytes) {
   PageNotes notes;
   Json pruned = render::report_json(report);
   prune_report(pruned, notes);
-  cut_texts(pruned, notes);
   // The report may take two thirds of the room. The details of points take what it leaves.
   constexpr std::size_t reserved = 40'000;  // bytes for metrics, notes and the enclosing keys
   const std::size_t room = most_bytes - std::min(most_bytes, reserved);
   sample_report(pruned, room - room / 3, notes);
   const std::size_t bytes = page_bytes(pruned);
   Json details = sampled_details(detailed_points(report), room - std::min(room, bytes), notes);
-  cut_texts(details, notes);
-  Json data{{"kind", "report"},
-            {"isoscale_version", base::build_info().version},
-            {"report", std::move(pruned)},
-            {"details", std::move(details)},
-            {"metrics", metrics_json(render::in_page)},
-            {"notes", notes}};
-  PageNotes of_notes;
-  cut_texts(data["notes"], of_notes);
-  return data;
+  return {{"kind", "report"},
+          {"isoscale_version", base::build_info().version},
+          {"report", std::move(pruned)},
+          {"details", std::move(details)},
+          {"metrics", metrics_json(render::in_page)},
+          {"notes", notes}};
 }
 
 Json page_data(const compare::Comparison& comparison) {
@@ -133,7 +127,7 @@ Json page_data(const predict::Prediction& prediction) {
   PageNotes notes;
   Json predicted = predict::prediction_json(prediction);
   thin_curves(predicted, notes);
-  return data_of("predict", "prediction", std::move(predicted), std::move(notes));
+  return data_of("predict", "prediction", std::move(predicted), notes);
 }
 
 template <class Result>

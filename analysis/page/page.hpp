@@ -45,7 +45,7 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 
 /// These functions return the data for the page of a comparison, an index or a prediction: `kind`
 /// ("compare", "index" or "predict"), and under the key `compare`, `report` or `prediction` the
-/// JSON of --format json, with texts and curves cut to a page's limits, as `notes` says.
+/// JSON of --format json, with no more curves and points than a page shows, as `notes` says.
 [[nodiscard]] nlohmann::ordered_json page_data(const compare::Comparison& comparison);
 [[nodiscard]] nlohmann::ordered_json page_data(const render::IndexReport& report);
 [[nodiscard]] nlohmann::ordered_json page_data(const predict::Prediction& prediction);
@@ -62,9 +62,6 @@ void write_page(const Result& result, const std::filesystem::path& path,
 /// Returns the data as ASCII JSON that can neither begin nor end an HTML element, whatever its
 /// texts are; bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string inert(const nlohmann::ordered_json& data);
-
-/// The most characters of a text or key on a page. A longer one is cut, and its length is added.
-inline constexpr std::size_t longest_text = 2000;
 
 /// Removes parts of report_json() that the page does not read, such as those of single ranks. In
 /// each run, system.kinds (groups of ranks that are alike) and system.places (rank and host)
@@ -90,8 +87,5 @@ void thin_curves(nlohmann::ordered_json& prediction, PageNotes& notes);
 /// in facts that identify a rank: the UUID of a GPU and the like, and each fact that no two ranks
 /// of a host share, if a host has several. `ranks` is system.ranks of report_json().
 [[nodiscard]] nlohmann::ordered_json kinds_of_ranks(const nlohmann::ordered_json& ranks);
-
-/// Cuts texts and keys that are longer than longest_text; `notes` says how many were cut.
-void cut_texts(nlohmann::ordered_json& data, PageNotes& notes);
 
 }  // namespace isoscale::analysis::page

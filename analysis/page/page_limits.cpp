@@ -81,47 +81,6 @@ void prune_system(Json& system, const std::string& file, PageNotes& notes) {
   }
 }
 
-/// Returns `text` cut to longest_text characters, with its length; absent if it is not longer.
-std::optional<std::string> cut(const std::string& text) {
-  if (text.size() <= longest_text) return std::nullopt;
-  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
-  const auto characters = static_cast<std::size_t>(std::ranges::count_if(text, begins));
-  if (characters <= longest_text && text.size() <= 4 * longest_text) return std::nullopt;
-  std::size_t end = 0, count = 0;
-  while (end < text.size() && end < 4 * longest_text) {
-    if (begins(text[end]) && count++ == longest_text) break;
-    ++end;
-  }
-  return fmt::format("{}… ({} characters)", text.substr(0, end), characters);
-}
-
-std::size_t cut_all(Json& data) {
-  std::size_t count = 0;
-  if (data.is_string()) {
-    if (auto text = cut(data.get_ref<const std::string&>())) {
-      data = std::move(*text);
-      ++count;
-    }
-  } else if (data.is_array()) {
-    for (Json& item : data) count += cut_all(item);
-  } else if (data.is_object()) {
-    bool has_long_key = false;
-    for (const auto& [key, value] : data.items()) {
-      count += cut_all(value);
-      has_long_key = has_long_key || key.size() > longest_text;
-    }
-    if (!has_long_key) return count;
-    Json renamed = Json::object();
-    for (auto& [key, value] : data.items()) {
-      const auto shorter = cut(key);
-      count += shorter ? 1 : 0;
-      renamed[shorter.value_or(key)] = std::move(value);
-    }
-    data = std::move(renamed);
-  }
-  return count;
-}
-
 /// Keeps the first 200 warnings of a run, since more are not readable on a page.
 void prune_warnings(Json& run, PageNotes& notes) {
   constexpr std::size_t most = 200;
@@ -281,13 +240,6 @@ void prune_report(Json& report, PageNotes& notes) {
       if (point["device_state"].is_object()) point["device_state"].erase("series");
     }
   }
-}
-
-void cut_texts(Json& data, PageNotes& notes) {
-  const std::size_t count = cut_all(data);
-  if (count == 0) return;
-  notes.push_back(fmt::format("{} longer than {} characters {} cut", base::counted(count, "text"),
-                              longest_text, count == 1 ? "is" : "are"));
 }
 
 void sample_report(Json& report, std::size_t most, PageNotes& notes) {

@@ -80,8 +80,10 @@ class Pages:
         self.listed.append({"name": name, "kind": kind})
 
     def hostile(self, source, every):
-        """Of a run that is there already; `every`: see write_all."""
-        made = hostile_run.write_all(self.path(f"{source}.h5"), self.path(f"of_{source}"), every)
+        """Of a run that is there already; `every`: see write_all. A page shows texts whole, so its
+        longest are as long as a command or a warning may be."""
+        made = hostile_run.write_all(self.path(f"{source}.h5"), self.path(f"of_{source}"), every,
+                                     longest=5000)
         for file in made:
             let_clocks_change(file)
             name = f"{source}-{os.path.splitext(os.path.basename(file))[0]}"

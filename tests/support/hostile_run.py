@@ -175,10 +175,10 @@ def rewrite(source, target, replace, kept, names=True):
     return fields
 
 
-def write_all(source, folder, every=1):
+def write_all(source, folder, every=1, longest=MEGABYTE):
     """One file for each payload (so that every field gets each of them; `every` = 2: each second
-    one), one where nothing is kept that need not be, and one whose names are a megabyte long;
-    returns their paths."""
+    one), one where nothing is kept that need not be, and one whose names are up to `longest` bytes
+    long; returns their paths."""
     os.makedirs(folder, exist_ok=True)
     made = []
     for shift in range(0, len(PAYLOADS), every):
@@ -195,7 +195,7 @@ def write_all(source, folder, every=1):
             return long_text(5000) + b" " + old
         seen[field] = seen.get(field, 0) + 1
         chosen = zlib.crc32(field.encode()) % 8 == 0 or field in ("@model", "host")
-        return long_text(MEGABYTE if seen[field] == 1 and chosen else 3000) + b" " + old
+        return long_text(longest if seen[field] == 1 and chosen else 3000) + b" " + old
 
     made.append(os.path.join(folder, "hostile-long.h5"))
     rewrite(source, made[-1], lengthen, NEEDED + KINDS, names=False)

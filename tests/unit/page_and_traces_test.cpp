@@ -100,23 +100,6 @@ TEST(Prune, PutsRanksThatAreAlikeTogether) {
   EXPECT_EQ(kinds_of_ranks(hosts).size(), 2U);
 }
 
-TEST(Prune, CutsLongTextsAndKeysAtWholeCharacters) {
-  std::string umlauts;
-  for (int i = 0; i < 3000; ++i) umlauts += "ü";
-  Json data{{"a", umlauts}, {std::string(5000, 'k'), Json::array({"short", umlauts})}};
-  PageNotes notes, none;
-  cut_texts(data, notes);
-  EXPECT_EQ(data["a"], umlauts.substr(0, 4000) + "… (3000 characters)");
-  const std::string key = std::string(2000, 'k') + "… (5000 characters)";
-  ASSERT_TRUE(data.contains(key));
-  EXPECT_EQ(data[key][0], "short");
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("3 texts longer than")));
-  Json small{{"a", std::string(2000, 'x')}};
-  cut_texts(small, none);
-  EXPECT_EQ(small["a"], std::string(2000, 'x'));
-  EXPECT_TRUE(none.empty());
-}
-
 TEST(PageBudget, SamplesPicturesThenLeavesPointsOfFewRanksOut) {
   results::RunData run = launch("many", 8, 8);
   // Every rank has a trace of 120 ops and a line of 600 values.
@@ -209,20 +192,6 @@ TEST(PageBudget, HoldsForManyLaunches) {
   const Json data = page_data(joined.report(), most);
   EXPECT_LE(page_bytes(data), most);
   EXPECT_FALSE(data["report"]["curves"].empty());
-}
-
-TEST(PageBudget, CutsNamesOfAMillionCharacters) {
-  results::RunData run = two_curves();
-  const std::string name(1'000'000, '<');
-  run.points[0].workload = name;
-  run.points[0].options[name] = name;
-  run.warnings = {name};
-  run.rank_facts[0].host = name;
-  run.rank_facts[1].text[name] = name;
-  run.points[1].injections = {name};
-  const Json data = data_of(OneRun{std::move(run)});
-  EXPECT_LT(page_bytes(data), 500'000U);
-  EXPECT_THAT(notes_of(data), Contains(HasSubstr("longer than 2000 characters")));
 }
 
 TEST(PageDocument, HoldsTextsAsDataNotAsMarkup) {
