@@ -51,19 +51,6 @@ struct TypedOperand {
 [[nodiscard]] program::DType common_type(program::OpKind kind,
                                          const std::vector<TypedOperand>& operands);
 
-// require_possible() throws base::Error if a parameter of an op is out of range or cannot be
-// represented in the element type. It also throws if an operand is missing, or if the sizes, types
-// or positions of operands do not fit together. Only the kinds of ops listed here are checked.
-void require_possible(const Arguments<program::Fill>& call);
-void require_possible(const Arguments<program::Add>& call);
-void require_possible(const Arguments<program::Update>& call);
-void require_possible(const Arguments<program::Checksum>& call);
-void require_possible(const Arguments<program::Select>& call);
-void require_possible(const Arguments<program::Spread>& call);
-void require_possible(const Arguments<program::Rows>& call);
-template <class Op>
-void require_possible(const Arguments<Op>& /*call*/) {}
-
 /// Returns an op with the addresses of its operands on this rank. For a Fill, `shard.base` is set
 /// to the position that the first element of this rank's shard (part) has in the whole tensor.
 /// `accept(operand, slice)` is called for each operand, and throws base::Error if the device cannot
@@ -72,11 +59,6 @@ template <class Op, class Accept>
 [[nodiscard]] Arguments<Op> arguments_of(const Resolver& resolver, const Op& op,
                                          const Accept& accept) {
   if (const auto mistake = program::mistake(op)) throw base::Error(*mistake);
-  program::for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
-    if (!operand.is_missing(op)) return;
-    throw base::Error(
-        fmt::format("{} op: {} has no buffer", program::name(program::kind_of(op)), operand.name));
-  });
   Arguments<Op> call;
   call.op = op;
   std::vector<TypedOperand> typed;
@@ -91,7 +73,6 @@ template <class Op, class Accept>
     call.op.shard.base = op.shard.first(resolver.coordinates());
     call.op.shard.steps = {};
   }
-  require_possible(call);
   return call;
 }
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "program/program.hpp"
 
@@ -41,110 +40,24 @@ std::uint64_t extent(const Matrix& matrix, const Extents& extents) {
   return (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
 }
 
-/// Calls visit(matrix, extents) for each matrix that the op uses and whose extents are known.
-template <class Op, class Visit>
-void for_each_matrix(const Op& op, const Visit& visit) {
-  for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(op.*operand.member)>, Matrix>) {
-      if (operand.extents != nullptr) visit(op.*operand.member, operand.extents(op));
-    }
-  });
-}
-
-Mistake inverse_mistake(const Slice& inverse, std::uint32_t rows) {
-  if (inverse.buffer != no_buffer && inverse.count == rows) return std::nullopt;
-  return fmt::format("a norm of {} rows has {} inverses", rows,
-                     inverse.buffer == no_buffer ? 0 : inverse.count);
-}
-
-Mistake up_mistake(ActivationKind kind, const Matrix& up) {
-  const bool is_gated = kind == ActivationKind::swiglu;
-  if (is_gated == exists(up)) return std::nullopt;
-  return is_gated ? "swiglu without its second operand" : "gelu with a second operand";
-}
-
-Mistake mistake_of(const Norm& op) {
-  if (exists(op.addend) != exists(op.sum)) return "a norm has an addend and a sum, or neither";
-  return inverse_mistake(op.inverse, op.rows);
-}
-
-Mistake mistake_of(const Activation& op) { return up_mistake(op.kind, op.up); }
-
-Mistake mistake_of(const ActivationGradient& op) {
-  if (exists(op.up) == exists(op.dup)) return up_mistake(op.kind, op.up);
-  return "an activation's gradient has a second operand and its gradient, or neither";
-}
-
-Mistake mistake_of(const Cast& op) {
-  if (!exists(op.dst) && !exists(op.transposed)) return "a cast without destination";
-  const bool measures = op.scaling == CastScale::amax;
-  if (measures != (op.descale != no_buffer)) {
-    return "a cast has a buffer for its scale when it measures its source, and else none";
+/// Returns what is wrong with the extents of an operand that the op uses.
+template <class Op, class Member>
+Mistake misfit(const Operand<Op, Member>& operand, const Op& op) {
+  if (operand.extents == nullptr) return std::nullopt;
+  const Extents extents = operand.extents(op);
+  const std::uint64_t has = operand.slice(op).count;
+  if constexpr (std::is_same_v<Member, Matrix>) {
+    const Matrix& matrix = op.*operand.member;
+    const std::uint64_t needs = extent(matrix, extents);
+    if (needs <= has) return std::nullopt;
+    return fmt::format(
+        "{} x {} x {} matrix with strides {}, {} needs {} elements, its slice has {}",
+        extents.batch, extents.rows, extents.columns, matrix.batch_stride, matrix.row_stride, needs,
+        has);
   }
-  if (measures && !(op.target > 0)) return "a cast that measures its source has no target";
-  return std::nullopt;
-}
-
-/// Checks the sizes of lists in the format that Select writes. There are `parts` lists, each over
-/// `elements` elements, with `keep` values and `keep` places for each block of `block` elements.
-/// Returns the reason why the sizes are wrong; absent if they fit.
-Mistake lists_mistake(std::uint64_t elements, std::uint32_t block, std::uint32_t keep,
-                      std::uint32_t parts, const Slice& values, const Slice& places) {
-  if (block == 0 || keep == 0 || keep > block) {
-    return fmt::format("{} of each {} elements are kept: 1 to {} can be", keep, block, block);
-  }
-  constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
-  if (elements > most) {
-    return fmt::format("{} elements are more than places of 32 bits can name: {}", elements, most);
-  }
-  const std::uint64_t entries = block_count(elements, block) * keep * parts;
-  if (values.count == entries && places.count == entries) return std::nullopt;
-  return fmt::format(
-      "{} lists over {} elements, {} of each {}, have {} entries, not {} values and "
-      "{} places",
-      parts, elements, keep, block, entries, values.count, places.count);
-}
-
-Mistake mistake_of(const Select& op) {
-  return lists_mistake(op.src.count, op.block, op.keep, 1, op.values, op.places);
-}
-
-Mistake mistake_of(const Spread& op) {
-  if (op.parts == 0) return "a spread of no list";
-  return lists_mistake(op.dst.count, op.block, op.keep, op.parts, op.values, op.places);
-}
-
-/// Returns the number of rows for which the slice of a matrix has room.
-std::uint64_t rows_in(const Matrix& matrix, std::uint32_t columns) {
-  if (matrix.slice.count < columns) return 0;
-  if (matrix.row_stride == 0) return 1;
-  return (matrix.slice.count - columns) / matrix.row_stride + 1;
-}
-
-Mistake mistake_of(const Rows& op) {
-  if (op.each == 0) return "rows that are sums of none";
-  const std::uint64_t indices = std::uint64_t{op.rows} * op.each;
-  if (op.from.size() != indices) {
-    return fmt::format("{} rows of {} each need {} indices, not {}", op.rows, op.each, indices,
-                       op.from.size());
-  }
-  if (op.rows > rows_in(op.dst, op.columns)) {
-    return fmt::format("{} rows of {} elements do not fit into a slice of {}", op.rows, op.columns,
-                       op.dst.slice.count);
-  }
-  const std::uint64_t sources = rows_in(op.src, op.columns);
-  for (const std::uint32_t row : op.from) {
-    if (row != Rows::no_row && row >= sources) {
-      return fmt::format("row {} of a matrix that has {}", row, sources);
-    }
-  }
-  return std::nullopt;
-}
-
-template <class Op>
-Mistake mistake_of(const Op& op) {
-  if constexpr (requires { op.inverse; }) return inverse_mistake(op.inverse, op.rows);
-  return std::nullopt;
+  const std::uint64_t expected = extents.batch * extents.rows * extents.columns;
+  if (has == expected) return std::nullopt;
+  return fmt::format("wrong size of {}: {} elements, not {}", operand.name, has, expected);
 }
 
 void add_whole(const Slice& slice, std::vector<Output>& outputs) {
@@ -172,12 +85,19 @@ std::uint64_t local_bytes(const RankProgram& program, const Payload& payload) {
   std::uint64_t bytes = 0;
   for_each_slice(payload, [&](const Slice& slice, Mode) { bytes += slice_bytes(program, slice); });
   // Elements between the rows of a matrix do not count.
-  const auto leave_out_gaps = [&](const Matrix& matrix, const Extents& extents) {
-    const std::uint64_t size = element_size(program.buffers[matrix.slice.buffer].dtype);
-    bytes -= matrix.slice.count * size;
-    bytes += matrix_elements(matrix, extents) * size;
-  };
-  std::visit([&](const auto& op) { for_each_matrix(op, leave_out_gaps); }, payload);
+  std::visit(
+      [&]<class Op>(const Op& op) {
+        for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
+          if constexpr (std::is_same_v<decltype(operand.member), Matrix Op::*>) {
+            if (operand.extents == nullptr) return;
+            const Matrix& matrix = op.*operand.member;
+            const std::uint64_t elements = matrix_elements(matrix, operand.extents(op));
+            const std::uint64_t size = element_size(program.buffers[matrix.slice.buffer].dtype);
+            bytes = bytes - matrix.slice.count * size + elements * size;
+          }
+        });
+      },
+      payload);
   return bytes;
 }
 
@@ -207,15 +127,15 @@ std::vector<Output> outputs_of(const Payload& payload) {
 std::optional<std::string> mistake(OpPointer pointer) {
   Mistake found;
   std::visit(
-      [&](const auto* op) {
-        for_each_matrix(*op, [&](const Matrix& matrix, const Extents& extents) {
-          if (found || extent(matrix, extents) <= matrix.slice.count) return;
-          found = fmt::format(
-              "{} x {} x {} matrix with strides {}, {} needs {} elements, its slice has {}",
-              extents.batch, extents.rows, extents.columns, matrix.batch_stride, matrix.row_stride,
-              extent(matrix, extents), matrix.slice.count);
+      [&]<class Op>(const Op* op) {
+        for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
+          if (found) return;
+          if (operand.is_missing(*op)) {
+            found = fmt::format("{} op: no buffer for {}", name(kind_of(*op)), operand.name);
+          } else if (operand.is_used(*op)) {
+            found = misfit(operand, *op);
+          }
         });
-        if (!found) found = mistake_of(*op);
       },
       pointer);
   return found;

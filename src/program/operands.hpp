@@ -46,6 +46,10 @@ struct Access {
   return {.buffer = buffer, .offset = 0, .count = 1};
 }
 
+[[nodiscard]] constexpr bool exists(const Matrix& matrix) {
+  return matrix.slice.buffer != no_buffer;
+}
+
 struct Extents {
   std::uint64_t rows = 0, columns = 0, batch = 1;
 };
@@ -62,7 +66,8 @@ struct Operand {
   Member Op::*member;  ///< a Matrix, a Slice, or the BufferId of a single element
   Mode mode;
   Elements elements;
-  /// Returns the matrix's extents. Null for other operands, or if the extents are not known.
+  /// Returns the extents of a matrix, or of a slice, which then has exactly that many elements.
+  /// Null if the table does not know them.
   Extents (*extents)(const Op&) = nullptr;
   /// If not null, the op uses the operand only if condition(op) is true.
   bool (*condition)(const Op&) = nullptr;
@@ -163,7 +168,7 @@ constexpr auto operand_table(const Add* /*op*/) {
   return std::tuple{reads("the first addend", &Add::a), reads("the second addend", &Add::b),
                     writes("the sum", &Add::dst)};
 }
-/// A cast needs at least one of its two destinations; mistake() checks this.
+/// A cast has at least one of its two destinations.
 constexpr auto operand_table(const Cast* /*op*/) {
   return std::tuple{reads("the source", &Cast::src, Elements::any),
                     optional(writes("the destination", &Cast::dst, Elements::any)),
@@ -171,45 +176,59 @@ constexpr auto operand_table(const Cast* /*op*/) {
                                  .sized([](const Cast& op) -> Extents {
                                    return {op.columns, op.rows};
                                  })),
-                    optional(writes("the scale", &Cast::descale, Elements::f32))};
+                    writes("the scale", &Cast::descale, Elements::f32).when([](const Cast& op) {
+                      return op.scaling == CastScale::amax;
+                    })};
 }
 constexpr auto operand_table(const Fill* /*op*/) {
   return std::tuple{writes("the destination", &Fill::dst)};
 }
-/// Moments and powers are optional here, since only some optimizers need them;
-/// executor::require_possible() checks this.
 constexpr auto operand_table(const Update* /*op*/) {
   constexpr auto any = Elements::any;
-  return std::tuple{reads("the gradient", &Update::gradient, any),
+  constexpr auto alike = [](const Update& op) -> Extents { return {1, op.weight.count}; };
+  constexpr auto two = [](const Update& /*op*/) -> Extents { return {1, 2}; };
+  constexpr auto is_adam = [](const Update& op) { return op.optimizer == Optimizer::adam; };
+  return std::tuple{reads("the gradient", &Update::gradient, any).sized(alike),
                     writes("the weight", &Update::weight, any),
-                    optional(writes("the master weight", &Update::master, any)),
-                    optional(writes("moment 1", &Update::moment1, any)),
-                    optional(writes("moment 2", &Update::moment2, any)),
-                    optional(writes("the powers", &Update::powers, any))};
+                    optional(writes("the master weight", &Update::master, any).sized(alike)),
+                    writes("moment 1", &Update::moment1, any).sized(alike).when(is_adam),
+                    writes("moment 2", &Update::moment2, any).sized(alike).when(is_adam),
+                    writes("the powers", &Update::powers, any).sized(two).when(is_adam)};
 }
 constexpr auto operand_table(const Advise* /*op*/) {
   return std::tuple{reads("the memory", &Advise::slice)};
 }
 constexpr auto operand_table(const Norm* /*op*/) {
-  return std::tuple{reads("x", &Norm::x), optional(reads("the addend", &Norm::addend)),
-                    optional(writes("the sum", &Norm::sum)), writes("y", &Norm::y),
-                    writes("the inverse", &Norm::inverse, Elements::wide)};
+  return std::tuple{
+      reads("x", &Norm::x), optional(reads("the addend", &Norm::addend)),
+      writes("the sum", &Norm::sum).when([](const Norm& op) { return exists(op.addend); }),
+      writes("y", &Norm::y),
+      writes("the inverse", &Norm::inverse, Elements::wide).sized([](const Norm& op) -> Extents {
+        return {op.rows, 1};
+      })};
 }
 constexpr auto operand_table(const NormGradient* /*op*/) {
   return std::tuple{reads("dy", &NormGradient::dy), reads("s", &NormGradient::s),
                     optional(reads("the addend", &NormGradient::addend)),
-                    reads("the inverse", &NormGradient::inverse, Elements::wide),
+                    reads("the inverse", &NormGradient::inverse, Elements::wide)
+                        .sized([](const NormGradient& op) -> Extents {
+                          return {op.rows, 1};
+                        }),
                     writes("dx", &NormGradient::dx)};
 }
-/// `up` is optional here, since only some kinds of activation need it; mistake() checks this.
 constexpr auto operand_table(const Activation* /*op*/) {
-  return std::tuple{reads("x", &Activation::x), optional(reads("up", &Activation::up)),
+  constexpr auto is_gated = [](const Activation& op) { return op.kind == ActivationKind::swiglu; };
+  return std::tuple{reads("x", &Activation::x), reads("up", &Activation::up).when(is_gated),
                     writes("y", &Activation::y)};
 }
 constexpr auto operand_table(const ActivationGradient* /*op*/) {
-  using Op = ActivationGradient;
-  return std::tuple{reads("dy", &Op::dy), reads("x", &Op::x), optional(reads("up", &Op::up)),
-                    writes("dx", &Op::dx), optional(writes("dup", &Op::dup))};
+  constexpr auto is_gated = [](const ActivationGradient& op) {
+    return op.kind == ActivationKind::swiglu;
+  };
+  return std::tuple{reads("dy", &ActivationGradient::dy), reads("x", &ActivationGradient::x),
+                    reads("up", &ActivationGradient::up).when(is_gated),
+                    writes("dx", &ActivationGradient::dx),
+                    writes("dup", &ActivationGradient::dup).when(is_gated)};
 }
 constexpr auto operand_table(const Softmax* /*op*/) {
   return std::tuple{reads("x", &Softmax::x), writes("y", &Softmax::y)};
@@ -219,13 +238,20 @@ constexpr auto operand_table(const SoftmaxGradient* /*op*/) {
                     writes("dx", &SoftmaxGradient::dx)};
 }
 constexpr auto operand_table(const Select* /*op*/) {
-  return std::tuple{reads("the source", &Select::src), writes("the values", &Select::values),
-                    writes("the places", &Select::places, Elements::i32),
+  constexpr auto list = [](const Select& op) -> Extents {
+    return {block_count(op.src.count, op.block), op.keep};
+  };
+  return std::tuple{reads("the source", &Select::src),
+                    writes("the values", &Select::values).sized(list),
+                    writes("the places", &Select::places, Elements::i32).sized(list),
                     writes("the source", &Select::src)};
 }
 constexpr auto operand_table(const Spread* /*op*/) {
-  return std::tuple{reads("the values", &Spread::values),
-                    reads("the places", &Spread::places, Elements::i32),
+  constexpr auto lists = [](const Spread& op) -> Extents {
+    return {block_count(op.dst.count, op.block), op.keep, op.parts};
+  };
+  return std::tuple{reads("the values", &Spread::values).sized(lists),
+                    reads("the places", &Spread::places, Elements::i32).sized(lists),
                     writes("the destination", &Spread::dst)};
 }
 /// The op does not give the number of rows of its source, so the table has no extents for it.
@@ -234,12 +260,13 @@ constexpr auto operand_table(const Rows* /*op*/) {
                     writes("the destination", &Rows::dst)};
 }
 constexpr auto operand_table(const Checksum* /*op*/) {
+  constexpr auto two = [](const Checksum& /*op*/) -> Extents { return {1, 2}; };
   return std::tuple{reads("the source", &Checksum::src),
-                    optional(reads("the flip", &Checksum::flip, Elements::i64)),
+                    optional(reads("the flip", &Checksum::flip, Elements::i64).sized(two)),
                     writes("the source", &Checksum::src).when([](const Checksum& op) {
                       return op.flip.buffer != no_buffer;
                     }),
-                    writes("the sum", &Checksum::sum, Elements::i64)};
+                    writes("the sum", &Checksum::sum, Elements::i64).sized(two)};
 }
 
 template <class Op>
@@ -304,8 +331,6 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
       payload);
 }
 
-[[nodiscard]] inline bool exists(const Matrix& matrix) { return matrix.slice.buffer != no_buffer; }
-
 /// Returns the bytes of a slice's elements; 0 without a buffer.
 [[nodiscard]] std::uint64_t slice_bytes(const RankProgram& program, const Slice& slice);
 
@@ -324,9 +349,9 @@ struct Output {
 /// Returns the matrices that an op writes; none for a Fill that leaves gaps between its elements.
 [[nodiscard]] std::vector<Output> outputs_of(const Payload& payload);
 
-/// Returns the reason why an op is malformed, judged without its program: a matrix reaches beyond
-/// its slice, operands do not fit together, or extents or indices are wrong. Absent if the op is
-/// well formed.
+/// Returns the reason why an op is malformed, judged by its operand table and without its program:
+/// an operand is missing, a matrix reaches beyond its slice, or a slice has another number of
+/// elements than the table says. Absent if the op is well formed.
 [[nodiscard]] std::optional<std::string> mistake(OpPointer op);
 /// Returns the mistake of a Payload, or of an op outside a Payload.
 template <class Op>

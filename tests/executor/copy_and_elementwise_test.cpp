@@ -134,13 +134,6 @@ TEST_P(Elementwise, AddsDenseStridedAndInPlace) {
   }
 }
 
-TEST_P(Elementwise, AddsRefuseAFactorThatIntegersDoNotHave) {
-  expect_refused([](Sketch& sketch) {
-    const Matrix row = sketch.matrix<std::int32_t>(1, 4);
-    sketch.emit(Add{.rows = 1, .columns = 4, .a = row, .b = row, .dst = row, .scale = 0.5});
-  });
-}
-
 program::Cast cast(const Slice& src, const Slice& dst, double scale = 1) {
   return {.columns = static_cast<std::uint32_t>(src.count),
           .src = Sketch::dense(src, src.count),

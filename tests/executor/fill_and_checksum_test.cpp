@@ -192,20 +192,6 @@ TEST_P(Fills, OfANormalHaveEveryDigitOfTheTypeAndItsExponents) {
   }
 }
 
-TEST_P(Fills, RefuseWhatTheTypeDoesNotHave) {
-  for (const auto& [type, fill, why] : std::vector<std::tuple<DType, Fill, const char*>>{
-           {DType::i32, {.source = FillSource::normal}, "i32"},
-           {DType::i32, {.exponent = -1}, "i32 with exponent -1"},
-           {DType::i64, {.exponent = 57}, "exponent 57"},
-           {DType::f64, {.exponent = 1017}, "exponent 1017"},
-           {DType::u8, {.source = FillSource::constant, .value = 0.5}, "u8 with 0.5"},
-           {DType::f32, {.range = 0}, "up to 0"},
-           {DType::f32, {.range = 128}, "up to 128"},
-           {DType::f32, {.one_in = 0}, "one of 0"}}) {
-    EXPECT_THAT(message_of([&] { return after(type, fill); }), HasSubstr(why));
-  }
-}
-
 TEST_P(Fills, DrawFromTheWholeGridAndDependOnTheKey) {
   EXPECT_NE(filled_f64({.key = 42, .exponent = -3}), filled_f64({.key = 43, .exponent = -3}));
   constexpr std::uint64_t many = 100'000;

@@ -115,10 +115,7 @@ TEST_F(BuilderTest, RefusesCastsThatMakeNoSense) {
     return error_of([&] { emit(0, bad); });
   };
   EXPECT_THAT(refusal(&Cast::descale, two), HasSubstr("one f32 element"));
-  EXPECT_THAT(refusal(&Cast::descale, no_buffer), HasSubstr("has a buffer"));
-  EXPECT_THAT(refusal(&Cast::scaling, CastScale::fixed), HasSubstr("has a buffer"));
-  EXPECT_THAT(refusal(&Cast::target, 0), HasSubstr("no target"));
-  EXPECT_THAT(refusal(&Cast::dst, Matrix{}), HasSubstr("without destination"));
+  EXPECT_THAT(refusal(&Cast::descale, no_buffer), HasSubstr("no buffer for the scale"));
   // 4 rows of 2, three elements apart.
   EXPECT_THAT(refusal(&Cast::transposed, Matrix{whole(narrow), 3}), HasSubstr("needs"));
   EXPECT_EQ(refusal(&Cast::rows, good.rows), "");
@@ -180,22 +177,25 @@ TEST_F(OpBytes, AreNotAskedOfOpsThatAreIllFormed) {
   const Matrix x = strided();
   Matrix small = x;
   small.slice.count = rows * stride - 7;  // one short of the last row's end
-  const Slice inverse = slice(rows);
-  const Slice few{.buffer = inverse.buffer, .offset = 0, .count = rows - 1};
+  const Slice inverse = slice(rows), eight = slice(8), four = slice(4), two = slice(2);
   const Softmax short_of_one{.rows = rows, .columns = columns, .x = x, .y = small};
-  const Norm norm{.rows = rows, .columns = columns, .x = x, .y = x};
+  const Norm norm{.rows = rows, .columns = columns, .x = x, .y = x, .inverse = inverse};
+  NormGradient back{.rows = rows, .columns = columns, .dy = x, .s = x, .dx = x};
+  back.inverse = inverse;
   Activation gelu{.kind = ActivationKind::gelu, .rows = rows, .columns = columns};
   gelu.x = gelu.y = x;
   const auto with = [](auto op, auto member, const auto& value) {
     op.*member = value;
     return op;
   };
-  Norm added = with(norm, &Norm::inverse, inverse);
-  added.addend = x;
   ActivationGradient halved{.kind = ActivationKind::swiglu, .rows = rows, .columns = columns};
   halved.dy = halved.x = halved.up = halved.dx = x;
+  const Update sgd{.weight = eight, .gradient = eight};
+  Update adam = with(sgd, &Update::optimizer, Optimizer::adam);
+  adam.moment1 = adam.moment2 = eight;
+  adam.powers = two;
+  const Checksum checksum{.rows = rows, .columns = columns, .src = x, .sum = two};
   // Two of each four elements are kept.
-  const Slice eight = slice(8), four = slice(4);
   const Select select{.block = 4, .keep = 2, .src = eight, .values = four, .places = four};
   const Spread spread{.block = 4, .keep = 2, .values = four, .places = four, .dst = eight};
   const auto pair_of_rows = [&](std::uint64_t from_row_to_row) {
@@ -203,31 +203,39 @@ TEST_F(OpBytes, AreNotAskedOfOpsThatAreIllFormed) {
   };
   Rows moved{.rows = 2, .columns = 4, .src = pair_of_rows(4), .dst = pair_of_rows(4)};
   moved.from = {1, Rows::no_row};
-  using Indices = std::vector<std::uint32_t>;
   const std::vector<std::pair<Payload, const char*>> cases{
       {Softmax{.rows = rows, .columns = columns, .x = x, .y = x}, "none"},
       {short_of_one, "needs 90"},
-      {norm, "0 inverses"},
-      {with(norm, &Norm::inverse, few), "5 inverses"},
-      {added, "neither"},
-      {with(gelu, &Activation::kind, ActivationKind::swiglu), "swiglu"},
-      {with(gelu, &Activation::up, x), "gelu"},
-      {halved, "neither"},
+      {norm, "none"},
+      {with(norm, &Norm::inverse, Slice{}), "no buffer for the inverse"},
+      {with(norm, &Norm::inverse, four), "the inverse: 4 elements, not 6"},
+      {with(norm, &Norm::addend, x), "no buffer for the sum"},
+      {back, "none"},
+      {with(back, &NormGradient::inverse, four), "the inverse: 4 elements"},
+      {gelu, "none"},
+      {with(gelu, &Activation::kind, ActivationKind::swiglu), "no buffer for up"},
+      {halved, "no buffer for dup"},
+      {sgd, "none"},
+      {with(sgd, &Update::gradient, four), "the gradient: 4 elements, not 8"},
+      {with(sgd, &Update::master, four), "the master weight: 4 elements"},
+      {adam, "none"},
+      {with(adam, &Update::moment1, Slice{}), "no buffer for moment 1"},
+      {with(adam, &Update::moment2, four), "moment 2: 4 elements"},
+      {with(adam, &Update::powers, Slice{}), "no buffer for the powers"},
+      {with(adam, &Update::powers, four), "elements, not 2"},
+      {checksum, "none"},
+      {with(checksum, &Checksum::sum, four), "the sum: 4 elements"},
+      {with(checksum, &Checksum::flip, four), "the flip: 4 elements"},
       {select, "none"},
-      {with(select, &Select::keep, 0U), "0 of each 4"},
-      {with(select, &Select::keep, 5U), "5 of each 4"},
-      {with(select, &Select::block, 3U), "have 6 entries"},
-      {with(select, &Select::values, eight), "8 values"},
+      {with(select, &Select::keep, 0U), "elements, not 0"},
+      {with(select, &Select::block, 3U), "elements, not 6"},
+      {with(select, &Select::values, eight), "the values: 8 elements"},
+      {with(select, &Select::places, eight), "the places: 8 elements"},
       {spread, "none"},
-      {with(spread, &Spread::parts, 0U), "no list"},
+      {with(spread, &Spread::parts, 2U), "elements, not 8"},
       {moved, "none"},
-      {with(moved, &Rows::from, Indices{0}), "not 1"},
-      {with(moved, &Rows::from, Indices{0, 2}), "row 2"},
-      {with(moved, &Rows::each, 0U), "sums of none"},
-      {with(with(moved, &Rows::rows, 3U), &Rows::from, Indices{0, 1, 0}), "needs 12"},
-      {with(moved, &Rows::dst, pair_of_rows(0)), "do not fit"},
       {with(moved, &Rows::dst, pair_of_rows(5)), "needs 9"},
-      {with(moved, &Rows::dst, Matrix{}), "do not fit"}};
+      {with(moved, &Rows::dst, Matrix{}), "no buffer for the destination"}};
   for (const auto& [op, why] : cases) EXPECT_THAT(mistake(op).value_or("none"), HasSubstr(why));
   EXPECT_THROW(emit(0, short_of_one), base::Error);
 }

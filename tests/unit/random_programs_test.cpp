@@ -16,6 +16,21 @@ namespace {
 using program::Checksum;
 using program::Program;
 
+/// Expects that the rows that an op moves are rows of its source.
+void expect_rows_exist(const program::ProgramSet& set, const std::string& what) {
+  for (const program::RankProgram& program : set.programs) {
+    for (const program::Op& op : program.step().ops) {
+      const auto* const rows = std::get_if<program::Rows>(&op.payload);
+      if (rows == nullptr) continue;
+      EXPECT_EQ(rows->from.size(), std::size_t{rows->rows} * rows->each) << what;
+      const std::uint64_t sources = rows->src.slice.count / rows->columns;
+      for (const std::uint32_t row : rows->from) {
+        EXPECT_TRUE(row == program::Rows::no_row || row < sources) << row << ": " << what;
+      }
+    }
+  }
+}
+
 TEST(RandomPrograms, AreFreeOfDeadlockAndRacesAt64Ranks) {
   const int wanted = every_case() ? 1000 : 100;
   constexpr int ranks = 64;
@@ -23,7 +38,9 @@ TEST(RandomPrograms, AreFreeOfDeadlockAndRacesAt64Ranks) {
   RandomRequests requests{20260102};
   for (int i = 0; i < wanted; ++i) {
     const Request request = requests.next(ranks);
-    EXPECT_NO_THROW(program::check(hybrid.build(hybrid.twin(request)))) << describe(request);
+    const program::ProgramSet set = hybrid.build(hybrid.twin(request));
+    EXPECT_NO_THROW(program::check(set)) << describe(request);
+    expect_rows_exist(set, describe(request));
   }
   // The combinations reach every value of every choice, or they would prove less than it seems.
   for (const OptionSpec& spec : hybrid.options) {
