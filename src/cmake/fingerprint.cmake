@@ -1,35 +1,21 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 
-# Writes fingerprint.hpp: one text for all headers that the core and its plugins must agree on, to
-# the letter, since C++ types pass between them. Runs at every build; the file is left alone when
-# its content stays.
+# Writes fingerprint.hpp: one text for all headers that the core and its plugins may share, since
+# C++ types pass between them, and a plugin that saw other types would crash. It covers every header
+# that layering lets a plugin include but the plugin's own. Runs at every build; the file is left
+# alone when its content stays.
 #
 # cmake -DSOURCE_DIR=... -DOUTPUT=... -DISOSCALE_VERSION=... -P fingerprint.cmake
 
 cmake_minimum_required(VERSION 3.22)
 
-# Every header that the plugin includes, directly or through others, and that is not its own.
-file(GLOB queue RELATIVE ${SOURCE_DIR} ${SOURCE_DIR}/src/executor/cuda/*.?pp
-  ${SOURCE_DIR}/src/executor/cuda/kernels/*.hpp ${SOURCE_DIR}/src/executor/cuda/kernels/*.cu*)
-set(headers "")
-while(queue)
-  list(POP_FRONT queue source)
-  file(STRINGS ${SOURCE_DIR}/${source} includes REGEX "^#include \"")
-  foreach(include IN LISTS includes)
-    string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" include "${include}")
-    foreach(header src/${include} ${include})
-      if(EXISTS ${SOURCE_DIR}/${header} AND NOT header IN_LIST headers
-         AND NOT header MATCHES "^src/executor/cuda/")
-        list(APPEND headers ${header})
-        list(APPEND queue ${header})
-      endif()
-    endforeach()
-  endforeach()
-endwhile()
-list(SORT headers)
+set(patterns src workloads results)
+list(TRANSFORM patterns REPLACE "(.+)" "${SOURCE_DIR}/\\1/*.hpp")
+file(GLOB_RECURSE headers RELATIVE ${SOURCE_DIR} ${patterns})
+list(FILTER headers EXCLUDE REGEX "^src/executor/cuda/")
 if(NOT headers)
-  message(FATAL_ERROR "no header of the plugin was found below ${SOURCE_DIR}")
+  message(FATAL_ERROR "no header was found below ${SOURCE_DIR}")
 endif()
 set(all "")
 foreach(header IN LISTS headers)
