@@ -376,6 +376,10 @@ TEST(DataRefusals, NameTheNumbersWhatExcludesWhatAndTheNearestThatWorks) {
        {with("strategy=funnel grad_dtype=bf16"_options), dp4, {"=funnel", "_dtype=bf16"}},
        {with("strategy=funnel compression=topk"_options), dp4, {"=funnel", "=topk"}},
        {with("compression=topk grad_dtype=f16"_options), dp4, {"=topk", "_dtype=same"}},
+       {request_of("layers=1 hidden=16384 ffn=65536 head_size=2048", 1,
+                   "compression=topk bucket=1e12"_options),
+        dp4,
+        {"=topk", "2147483647", "smaller bucket"}},
        {with("partition=skew:2"_options), dp4, {"skewed:X"}},
        {with("partition=skewed:-1"_options), dp4, {"0.01 to 100"}},
        // 4 microbatches over 4 replicas in shares 3 : 1 : 1 : 1 take 6, so 2 each at least.

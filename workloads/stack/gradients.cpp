@@ -3,12 +3,8 @@
 
 #include "workloads/stack/weight_and_gradient_ops.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <limits>
-
-#include "base/error.hpp"
 
 namespace isoscale::workloads::stack {
 
@@ -51,10 +47,10 @@ Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameter
   if (options.compression != Compression::topk || g_.replicas == 1) return;
   constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
   if (parameters.largest_bucket() > most) {
-    throw base::Error(
-        fmt::format("compression=topk numbers the gradients of a bucket in 32 bits: the largest "
-                    "bucket has {}, {} are possible; use a smaller bucket",
-                    parameters.largest_bucket(), most));
+    throw usage_error(
+        "compression=topk numbers the gradients of a bucket in 32 bits: the largest bucket has {}, "
+        "{} are possible; use a smaller bucket",
+        parameters.largest_bucket(), most);
   }
   const long long block = options.compression_block;
   top_k_ = {.block = static_cast<std::uint32_t>(block),
