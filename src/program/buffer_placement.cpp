@@ -24,18 +24,6 @@ constexpr std::size_t most_compared = 4096;
 /// once per this many placements, because it must check all placed buffers each time.
 constexpr std::size_t places_between_drops = 32;
 
-/// The period for which a buffer needs its storage: the ops that use it, and the ops that are known
-/// to finish before its first use.
-struct Lifetime {
-  BufferId buffer = no_buffer;
-  std::uint64_t bytes = 0;                          ///< Arena::footprint() of its size
-  std::size_t first_section = 0, last_section = 0;  ///< sections with ops that use it
-  std::size_t first_op = 0, last_op = 0;            ///< ops that use it, numbered over all sections
-  bool ends = false;  ///< released and used in one section only, so no later run reads its data
-  Clock known;        ///< ops of the first section that finish before any op that uses it
-  Clock users;        ///< ops of the last section that use it
-};
-
 bool is_before(const Lifetime& a, const Lifetime& b) {
   if (!a.ends || a.last_op >= b.first_op) return false;
   return a.last_section < b.first_section ||
@@ -153,36 +141,6 @@ class Packer {
   std::vector<Placed> placed_;  ///< in ascending order of offset
 };
 
-/// Returns the lifetimes of all buffers. Their members `known` and `users` are empty until
-/// add_clocks() sets them. The member `buffer` is no_buffer for a buffer that no op uses.
-std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bool>& released) {
-  std::vector<Lifetime> lives(program.buffers.size());
-  std::size_t section = 0, number = 0;
-  for (const Program* ops : program.sections()) {
-    for (const Op& op : ops->ops) {
-      for_each_slice(op.payload, [&](const Slice& slice, Mode) {
-        Lifetime& life = lives[slice.buffer];
-        if (life.buffer == no_buffer) {
-          const Buffer& buffer = program.buffers[slice.buffer];
-          life.buffer = slice.buffer;
-          life.bytes = Arena::footprint(buffer_bytes(buffer));
-          life.first_section = section;
-          life.first_op = number;
-        }
-        life.last_section = section;
-        life.last_op = number;
-      });
-      ++number;
-    }
-    ++section;
-  }
-  for (Lifetime& life : lives) {
-    life.ends = life.buffer != no_buffer && released[life.buffer] &&
-                life.first_section == life.last_section;
-  }
-  return lives;
-}
-
 /// Returns, for each memory space, the largest number of bytes in use at any op, if the ops run in
 /// program order.
 std::array<std::uint64_t, space_count> peaks(const RankProgram& program,
@@ -226,6 +184,34 @@ void add_clocks(const RankProgram& program, std::vector<Lifetime>& lives) {
 }
 
 }  // namespace
+
+std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bool>& may_end) {
+  std::vector<Lifetime> lives(program.buffers.size());
+  std::size_t section = 0, number = 0;
+  for (const Program* ops : program.sections()) {
+    for (const Op& op : ops->ops) {
+      for_each_slice(op.payload, [&](const Slice& slice, Mode) {
+        Lifetime& life = lives[slice.buffer];
+        if (life.buffer == no_buffer) {
+          const Buffer& buffer = program.buffers[slice.buffer];
+          life.buffer = slice.buffer;
+          life.bytes = Arena::footprint(buffer_bytes(buffer));
+          life.first_section = section;
+          life.first_op = number;
+        }
+        life.last_section = section;
+        life.last_op = number;
+      });
+      ++number;
+    }
+    ++section;
+  }
+  for (Lifetime& life : lives) {
+    life.ends =
+        life.buffer != no_buffer && may_end[life.buffer] && life.first_section == life.last_section;
+  }
+  return lives;
+}
 
 Arena::Block Arena::take(std::uint64_t bytes, const Clock& known) {
   const std::uint64_t need = footprint(bytes);
@@ -317,8 +303,7 @@ void Arena::drain() {
   free_ = std::move(merged);
 }
 
-void repack(RankProgram& program, const std::vector<bool>& released) {
-  std::vector<Lifetime> lives = lifetimes(program, released);
+void repack(RankProgram& program, std::vector<Lifetime> lives) {
   const std::array<std::uint64_t, space_count> peak = peaks(program, lives);
   bool has_clocks = false;
   // Symmetric buffers may be moved too. A rank accesses a peer's buffer at the offset that its own

@@ -11,6 +11,26 @@
 
 namespace isoscale::program {
 
+/// The period for which a buffer needs its storage: the ops that use it, and the ops that are known
+/// to finish before its first use.
+struct Lifetime {
+  BufferId buffer = no_buffer;
+  std::uint64_t bytes = 0;                          ///< Arena::footprint() of its size
+  std::size_t first_section = 0, last_section = 0;  ///< sections with ops that use it
+  std::size_t first_op = 0, last_op = 0;            ///< ops that use it, numbered over all sections
+  /// True if the storage may serve other buffers after `last_op`, because the buffer is temporary
+  /// and used in one section only, so that no later run reads its data.
+  bool ends = false;
+  Clock known;  ///< ops of the first section that finish before any op that uses it
+  Clock users;  ///< ops of the last section that use it
+};
+
+/// Returns the lifetimes of all buffers of a program whose ops are all written. may_end[i] is false
+/// if buffer i keeps its storage to the end. The members `known` and `users` are left empty, since
+/// they depend on waits. The member `buffer` is no_buffer for a buffer that no op uses.
+[[nodiscard]] std::vector<Lifetime> lifetimes(const RankProgram& program,
+                                              const std::vector<bool>& may_end);
+
 /// Allocates blocks of storage in one memory space. A freed block is reused only for an op that is
 /// known to come after the block's last users. (Otherwise reuse would make a stream wait for
 /// another stream that it could run beside, and could cause a deadlock between ranks.)
@@ -64,8 +84,8 @@ class Arena {
 /// Gives the buffers of a finished program new offsets, now that the order of all ops is known. A
 /// space is left as it is if its arena is hardly larger than the most bytes in use at one time, or
 /// if new offsets would not make it smaller. Two buffers share bytes only if every op that uses one
-/// is known to finish before any op that uses the other, so repacking adds no dependency.
-/// released[i] is true if the author of the program released buffer i.
-void repack(RankProgram& program, const std::vector<bool>& released);
+/// is known to finish before any op that uses the other, so repacking adds no dependency. `lives`
+/// has the lifetimes that lifetimes() returned for the program.
+void repack(RankProgram& program, std::vector<Lifetime> lives);
 
 }  // namespace isoscale::program

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -16,20 +19,165 @@
 namespace isoscale::program {
 namespace {
 
-enum class Stage : std::uint8_t { unplaced, placed, released };
+/// Returns the position of an op in its section, and its place in the model, for messages.
+std::string where(std::size_t index, const Place& place) {
+  return fmt::format("op {} ({}, layer {}, microbatch {})", index, name(place.phase), place.layer,
+                     place.microbatch);
+}
 
-struct BufferState {
-  Stage stage = Stage::unplaced;
-  Section placed_in = Section::setup;
-  BufferHistory history;
-};
+/// Derives the waits of a program's ops and the storage of its buffers, op by op in program order.
+class WaitsAndStorage {
+ public:
+  /// `lives` has the lifetimes of all buffers of the program.
+  WaitsAndStorage(RankProgram& program, const mesh::Shape& mesh, const std::vector<Lifetime>& lives)
+      : program_(program), mesh_(mesh), histories_(lives.size()) {
+    for (const Lifetime& life : lives) {
+      if (life.ends) ending_.push_back({.last_op = life.last_op, .buffer = life.buffer});
+    }
+    std::ranges::sort(ending_);
+  }
 
-/// The vector clock (op_clocks_and_buffer_history.hpp) of each op of a stream, and the op's
-/// position in the program.
-struct StreamState {
-  std::vector<Clock> clocks;
-  std::vector<std::uint32_t> positions;
-  [[nodiscard]] const Clock& after(std::uint32_t count) const { return clocks[count - 1]; }
+  void derive() {
+    derive(program_.setup);
+    for (Program& step : program_.steps) {
+      drain();
+      derive(step);
+    }
+    for (std::size_t space = 0; space < space_count; ++space) {
+      program_.arena_bytes[space] = arenas_[space].bytes();
+    }
+  }
+
+ private:
+  /// A buffer whose storage ends after an op, which has a number that counts over all sections.
+  struct Ending {
+    std::size_t last_op = 0;
+    BufferId buffer = no_buffer;
+    auto operator<=>(const Ending&) const = default;
+  };
+  /// The vector clock (op_clocks_and_buffer_history.hpp) of each op of a stream, and the op's
+  /// position in its section.
+  struct StreamState {
+    std::vector<Clock> clocks;
+    std::vector<std::uint32_t> positions;
+    [[nodiscard]] const Clock& after(std::uint32_t count) const { return clocks[count - 1]; }
+  };
+
+  void derive(Program& section) {
+    for (std::uint32_t i = 0; i < section.ops.size(); ++i, ++number_) derive(section, i);
+  }
+
+  void derive(Program& section, std::uint32_t index) {
+    Op& op = section.ops[index];
+    // `need` holds the ops that must finish before this op because they touch the same storage.
+    Clock need;
+    bool needs_storage = false;
+    for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
+      if (mode == Mode::read) require_written(slice, op, index);
+      const auto& history = histories_[slice.buffer];
+      if (history) history->require(access(slice, mesh_, mode), need);
+      needs_storage = needs_storage || !history;
+    });
+
+    // `known` holds the ops that have finished before this one: the earlier ops of its stream, the
+    // ops in `need`, and all ops that finished before these.
+    StreamState& mine = streams_[op.stream];
+    const Clock past = mine.clocks.empty() ? Clock{} : mine.clocks.back();
+    Clock known = known_before(need, past);
+    if (needs_storage) {
+      for_each_slice(op.payload, [&](const Slice& slice, Mode) { place(slice.buffer, known); });
+    }
+    add_waits(section, op, need, past);
+
+    const auto count = static_cast<std::uint32_t>(mine.clocks.size() + 1);
+    known.join(op.stream, count);
+    mine.clocks.push_back(known);
+    mine.positions.push_back(index);
+    for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
+      histories_[slice.buffer]->note(access(slice, mesh_, mode), op.stream, count);
+    });
+    for (; ended_ < ending_.size() && ending_[ended_].last_op == number_; ++ended_) {
+      end_storage(ending_[ended_].buffer);
+    }
+  }
+
+  /// Throws base::Error if an op reads elements that nothing has written. `index` is the position
+  /// of the op in its section.
+  void require_written(const Slice& slice, const Op& op, std::size_t index) const {
+    const auto& history = histories_[slice.buffer];
+    const Access touched = access(slice, mesh_, Mode::read);
+    if (history && history->written(touched)) return;
+    throw base::Error(fmt::format("{}: reads elements {}..{} of buffer {} that nothing has written",
+                                  where(index, op.place), touched.begin, touched.end,
+                                  slice.buffer));
+  }
+  /// Gives a buffer storage, unless it has some. `known` holds the ops that have finished before
+  /// its first op.
+  void place(BufferId id, const Clock& known) {
+    if (histories_[id]) return;
+    Buffer& buffer = program_.buffers[id];
+    const Arena::Block block = arena_of(buffer).take(buffer_bytes(buffer), known);
+    buffer.offset = block.offset;
+    histories_[id].emplace(buffer.count, block.birth);
+  }
+  void end_storage(BufferId id) {
+    const Buffer& buffer = program_.buffers[id];
+    arena_of(buffer).give_back(buffer.offset, buffer_bytes(buffer), histories_[id]->users());
+    histories_[id].reset();
+  }
+  [[nodiscard]] Arena& arena_of(const Buffer& buffer) {
+    return arenas_[static_cast<std::size_t>(buffer.space)];
+  }
+  /// Returns the ops that have finished before an op starts. `need` holds the ops that must finish
+  /// before it, and `past` those that have finished when the previous op of its stream has
+  /// finished.
+  [[nodiscard]] Clock known_before(const Clock& need, const Clock& past) const {
+    Clock known = past;
+    const auto count = static_cast<StreamId>(program_.streams.size());
+    for (StreamId other = 0; other < count; ++other) {
+      if (need.done[other] > past.done[other]) known.join(streams_[other].after(need.done[other]));
+    }
+    return known;
+  }
+  /// Makes `op` wait for the ops in `need`, except where the wait is implied by another wait or by
+  /// `past`, the ops that have finished when the previous op of the stream has finished. `into` is
+  /// the section of the op.
+  void add_waits(Program& into, Op& op, const Clock& need, const Clock& past) {
+    const auto total = static_cast<StreamId>(program_.streams.size());
+    const auto open = [&](StreamId stream) {
+      return stream != op.stream && need.done[stream] > past.done[stream];
+    };
+    op.wait_begin = static_cast<std::uint32_t>(into.waits.size());
+    for (StreamId other = 0; other < total; ++other) {
+      if (!open(other)) continue;
+      bool implied = false;  // by another wait
+      for (StreamId third = 0; third < total && !implied; ++third) {
+        implied = third != other && open(third) &&
+                  streams_[third].after(need.done[third]).done[other] >= need.done[other];
+      }
+      if (implied) continue;
+      into.waits.push_back({.stream = other, .count = need.done[other]});
+      ++op.wait_count;
+      into.ops[streams_[other].positions[need.done[other] - 1]].awaited = true;
+    }
+  }
+  /// Notes that all ops of the previous section have finished.
+  void drain() {
+    for (auto& history : histories_) {
+      if (history) history->drain();
+    }
+    for (Arena& arena : arenas_) arena.drain();
+    streams_ = {};
+  }
+
+  RankProgram& program_;
+  const mesh::Shape& mesh_;
+  std::vector<std::optional<BufferHistory>> histories_;  ///< of the buffers that have storage
+  std::array<Arena, space_count> arenas_;
+  std::array<StreamState, max_streams> streams_;
+  std::vector<Ending> ending_;  ///< in the order of the ops
+  std::size_t ended_ = 0;       ///< number of buffers whose storage has ended
+  std::size_t number_ = 0;      ///< of the op that is derived, counted over all sections
 };
 
 }  // namespace
@@ -39,115 +187,47 @@ struct Builder::State {
   RankProgram program;
   Section section = Section::setup;
   Place place;
-  std::vector<BufferState> buffers;
-  std::array<Arena, space_count> arenas;
-  std::array<StreamState, max_streams> streams;
-  std::vector<BufferId> symmetric;  ///< sorted
+  std::vector<bool> is_temporary;  ///< of each buffer
 
   [[nodiscard]] Program& current() {
     return section == Section::setup ? program.setup : program.steps.back();
   }
-  [[nodiscard]] std::string where() {
-    return fmt::format("op {} ({}, layer {}, microbatch {})", current().ops.size(),
-                       name(place.phase), place.layer, place.microbatch);
+  [[nodiscard]] BufferId add(const Buffer& buffer, bool temporary) {
+    program.buffers.push_back(buffer);
+    is_temporary.push_back(temporary);
+    return static_cast<BufferId>(program.buffers.size() - 1);
   }
-  /// Throws base::Error if an op is malformed, or if a buffer that holds a scale of the op does not
-  /// consist of one f32 element.
+  [[nodiscard]] base::Error error(const std::string& why) {
+    return base::Error(fmt::format("{}: {}", where(current().ops.size(), place), why));
+  }
+  /// Throws base::Error if an op is malformed, if a slice ends past its buffer, or if a buffer that
+  /// holds a scale of the op does not consist of one f32 element.
   void verify(const Payload& payload) {
-    if (const auto why = mistake(payload)) throw base::Error(fmt::format("{}: {}", where(), *why));
+    if (const auto why = mistake(payload)) throw error(*why);
     std::visit(
         [&]<class Kind>(const Kind& op) {
           for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
             if constexpr (std::is_same_v<decltype(operand.member), BufferId Kind::*>) {
               const Buffer& buffer = program.buffers.at(op.*operand.member);
               if (buffer.dtype == DType::f32 && buffer.count == 1) return;
-              throw base::Error(
-                  fmt::format("{}: a scale is one f32 element; buffer {} has {} of {}", where(),
-                              op.*operand.member, buffer.count, name(buffer.dtype)));
+              throw error(fmt::format("a scale is one f32 element; buffer {} has {} of {}",
+                                      op.*operand.member, buffer.count, name(buffer.dtype)));
             }
           });
         },
         payload);
-  }
-  void require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced) {
-    const Buffer& buffer = program.buffers.at(slice.buffer);
-    BufferState& state = buffers[slice.buffer];
-    const Access touched = access(slice, mesh, mode);
-    if (touched.end > buffer.count) {
-      throw base::Error(fmt::format("{}: slice {}+{} ends past its buffer of {} elements", where(),
-                                    slice.offset, touched.end - slice.offset, buffer.count));
-    }
-    if (state.stage == Stage::released) {
-      throw base::Error(fmt::format("{}: uses buffer {} after its release", where(), slice.buffer));
-    }
-    if (state.stage == Stage::unplaced) {
-      if (mode == Mode::read) {
-        throw base::Error(
-            fmt::format("{}: reads buffer {}, which nothing has written", where(), slice.buffer));
-      }
-      unplaced = true;
-      return;
-    }
-    if (mode == Mode::read && !state.history.written(touched)) {
-      throw base::Error(
-          fmt::format("{}: reads elements {}..{} of buffer {} that nothing has written", where(),
-                      touched.begin, touched.end, slice.buffer));
-    }
-    state.history.require(touched, need);
-  }
-  void place_buffer(BufferId id, const Clock& known) {
-    Buffer& buffer = program.buffers[id];
-    const Arena::Block block =
-        arenas[static_cast<std::size_t>(buffer.space)].take(buffer_bytes(buffer), known);
-    buffer.offset = block.offset;
-    buffers[id].stage = Stage::placed;
-    buffers[id].placed_in = section;
-    buffers[id].history = BufferHistory{buffer.count, block.birth};
-  }
-  /// Returns the ops that have finished before an op starts. `need` holds the ops that must finish
-  /// before it, and `past` those that have finished when the previous op of its stream has
-  /// finished.
-  [[nodiscard]] Clock known_before(const Clock& need, const Clock& past) const {
-    Clock known = past;
-    const auto count = static_cast<StreamId>(program.streams.size());
-    for (StreamId other = 0; other < count; ++other) {
-      if (need.done[other] > past.done[other]) known.join(streams[other].after(need.done[other]));
-    }
-    return known;
-  }
-  /// Makes `op` wait for the ops in `need`, except where the wait is implied by another wait or by
-  /// `past`, the ops that have finished when the previous op of the stream has finished.
-  void add_waits(Op& op, const Clock& need, const Clock& past) {
-    const auto total = static_cast<StreamId>(program.streams.size());
-    const auto open = [&](StreamId stream) {
-      return stream != op.stream && need.done[stream] > past.done[stream];
-    };
-    Program& into = current();
-    op.wait_begin = static_cast<std::uint32_t>(into.waits.size());
-    for (StreamId other = 0; other < total; ++other) {
-      if (!open(other)) continue;
-      bool implied = false;  // by another wait
-      for (StreamId third = 0; third < total && !implied; ++third) {
-        implied = third != other && open(third) &&
-                  streams[third].after(need.done[third]).done[other] >= need.done[other];
-      }
-      if (implied) continue;
-      into.waits.push_back({.stream = other, .count = need.done[other]});
-      ++op.wait_count;
-      into.ops[streams[other].positions[need.done[other] - 1]].awaited = true;
-    }
-  }
-  void drain() {
-    for (BufferState& buffer : buffers) buffer.history.drain();
-    for (Arena& arena : arenas) arena.drain();
-    streams = {};
+    for_each_slice(payload, [&](const Slice& slice, Mode mode) {
+      const std::uint64_t end = access(slice, mesh, mode).end;
+      const std::uint64_t count = program.buffers.at(slice.buffer).count;
+      if (end <= count) return;
+      throw error(fmt::format("slice {}+{} ends past its buffer of {} elements", slice.offset,
+                              end - slice.offset, count));
+    });
   }
 };
 
-Builder::Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric)
-    : state_(std::make_unique<State>()) {
+Builder::Builder(const mesh::Shape& mesh) : state_(std::make_unique<State>()) {
   state_->mesh = mesh;
-  state_->symmetric = std::move(symmetric);
   state_->program.streams.emplace_back("compute");
 }
 Builder::~Builder() = default;
@@ -163,32 +243,13 @@ StreamId Builder::stream(std::string_view name) {
   return static_cast<StreamId>(names.size() - 1);
 }
 
-BufferId Builder::allocate(Buffer buffer) {
-  const auto id = static_cast<BufferId>(state_->buffers.size());
-  const bool travels = std::ranges::binary_search(state_->symmetric, id);
-  if (travels && buffer.space == Space::device) buffer.space = Space::symmetric;
-  state_->program.buffers.push_back(buffer);
-  state_->buffers.emplace_back();
-  return id;
-}
+BufferId Builder::allocate(const Buffer& buffer) { return state_->add(buffer, false); }
 
-void Builder::release(BufferId id) {
-  BufferState& state = state_->buffers.at(id);
-  const Buffer& buffer = state_->program.buffers[id];
-  // Storage that an earlier section wrote is not reused, since a step that is run again reads
-  // that storage again.
-  if (state.stage == Stage::placed && state.placed_in == state_->section) {
-    state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(
-        buffer.offset, buffer_bytes(buffer), state.history.users());
-  }
-  state.stage = Stage::released;
-  state.history = {};
-}
+BufferId Builder::temporary(const Buffer& buffer) { return state_->add(buffer, true); }
 
 void Builder::begin(Section section) {
   if (section == state_->section) return;
   if (section < state_->section) throw std::logic_error("sections are written in order");
-  state_->drain();
   state_->section = section;
   state_->program.steps.resize(static_cast<std::size_t>(section));
 }
@@ -198,55 +259,27 @@ void Builder::at(Place place) { state_->place = place; }
 const Place& Builder::place() const { return state_->place; }
 
 void Builder::emit(StreamId stream, Payload payload) {
-  State& s = *state_;
-  if (stream >= s.program.streams.size()) throw std::out_of_range("emit: no such stream");
-  s.verify(payload);
-
-  // `need` holds the ops that must finish before this op because they touch the same storage.
-  Clock need;
-  bool unplaced = false;
-  for_each_slice(payload, [&](const Slice& slice, Mode mode) {
-    s.require_slice(slice, mode, need, unplaced);
-  });
-
-  // `known` holds the ops that have finished before this one: the earlier ops of its stream, the
-  // ops in `need`, and all ops that finished before these.
-  StreamState& mine = s.streams[stream];
-  const Clock past = mine.clocks.empty() ? Clock{} : mine.clocks.back();
-  Clock known = s.known_before(need, past);
-  if (unplaced) {
-    for_each_slice(payload, [&](const Slice& slice, Mode) {
-      if (s.buffers[slice.buffer].stage == Stage::unplaced) s.place_buffer(slice.buffer, known);
-    });
-  }
-  Op op{.payload = std::move(payload), .place = s.place, .stream = stream};
-  s.add_waits(op, need, past);
-
-  const auto count = static_cast<std::uint32_t>(mine.clocks.size() + 1);
-  known.join(stream, count);
-  mine.clocks.push_back(known);
-  Program& program = s.current();
-  mine.positions.push_back(static_cast<std::uint32_t>(program.ops.size()));
-  for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
-    s.buffers[slice.buffer].history.note(access(slice, s.mesh, mode), stream, count);
-  });
-  program.ops.push_back(std::move(op));
+  if (stream >= state_->program.streams.size()) throw std::out_of_range("emit: no such stream");
+  state_->verify(payload);
+  state_->current().ops.push_back(
+      {.payload = std::move(payload), .place = state_->place, .stream = stream});
 }
 
 void Builder::observe(std::string name, Slice slice, Shard shard) {
   state_->program.observables.push_back({std::move(name), slice, shard});
 }
 
+RankProgram& Builder::draft() { return state_->program; }
+
 RankProgram Builder::finish() {
   RankProgram program = std::move(state_->program);
-  for (std::size_t space = 0; space < space_count; ++space) {
-    program.arena_bytes[space] = state_->arenas[space].bytes();
+  std::vector<bool> may_end = std::move(state_->is_temporary);
+  for (const Observable& observable : program.observables) {
+    may_end[observable.slice.buffer] = false;
   }
-  std::vector<bool> released;
-  for (const BufferState& buffer : state_->buffers) {
-    released.push_back(buffer.stage == Stage::released);
-  }
-  repack(program, released);
+  std::vector<Lifetime> lives = lifetimes(program, may_end);
+  WaitsAndStorage{program, state_->mesh, lives}.derive();
+  repack(program, std::move(lives));
   *state_ = {};
   return program;
 }

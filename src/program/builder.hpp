@@ -15,15 +15,12 @@
 
 namespace isoscale::program {
 
-/// Writes a RankProgram. The caller adds buffers, streams and ops in program order. The builder
+/// Writes a RankProgram. The caller adds buffers, streams and ops in program order. finish()
 /// derives storage and dependencies from the slices that ops read and write, so that the program
 /// has no race.
 class Builder {
  public:
-  /// Places the buffers whose ids are in `symmetric` (sorted) in Space::symmetric instead of
-  /// Space::device. A program is written a second time in this way, once it is known which buffers
-  /// take part in communication.
-  explicit Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric = {});
+  explicit Builder(const mesh::Shape& mesh);
   ~Builder();
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
@@ -32,13 +29,14 @@ class Builder {
   /// std::length_error beyond max_streams.
   [[nodiscard]] StreamId stream(std::string_view name);
 
-  /// Adds a logical buffer, which gets its storage at its first use. `offset` of `buffer` is
-  /// ignored.
-  [[nodiscard]] BufferId allocate(Buffer buffer);
-  /// Ends the use of a buffer. Its storage may then serve a buffer whose first user is known to
-  /// come after the last users of this one. Storage that an earlier section wrote is not reused,
-  /// because a step may be run again and then reads it again.
-  void release(BufferId id);
+  /// Adds a logical buffer, which has its storage from its first use to the end of the program.
+  /// `offset` of `buffer` is ignored.
+  [[nodiscard]] BufferId allocate(const Buffer& buffer);
+  /// Adds a logical buffer like allocate(), but its storage ends after the last op that uses it. It
+  /// may then serve a buffer whose first user is known to come after the last users of this one.
+  /// The storage is kept to the end nevertheless if ops of several sections use the buffer, because
+  /// a step may be run again and then reads it again, or if an observable names it.
+  [[nodiscard]] BufferId temporary(const Buffer& buffer);
 
   /// Starts a section, to which the ops emitted from now on belong. Sections must be started in
   /// order, with setup first. When a section is run, all ops of the previous section have finished.
@@ -47,11 +45,16 @@ class Builder {
   /// Sets the place in the model (phase, layer, microbatch) of the ops emitted from now on.
   void at(Place place);
   [[nodiscard]] const Place& place() const;
+  /// Appends an op. Throws base::Error if the op is malformed, or a slice ends past its buffer.
   void emit(StreamId stream, Payload payload);
 
   void observe(std::string name, Slice slice, Shard shard);
 
-  /// Returns the finished program; the builder cannot be used afterwards.
+  /// Returns the program as written so far, without storage and dependencies. Until finish() is
+  /// called, the caller may change in which spaces its buffers are and how its ops communicate.
+  [[nodiscard]] RankProgram& draft();
+  /// Returns the finished program; the builder cannot be used afterwards. Throws base::Error if an
+  /// op reads elements that nothing has written.
   [[nodiscard]] RankProgram finish();
 
   /// Returns the slice that covers a whole buffer.

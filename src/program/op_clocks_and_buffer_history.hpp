@@ -46,7 +46,6 @@ struct Clock {
 /// serves for a whole arena, whose elements are then bytes.
 class BufferHistory {
  public:
-  BufferHistory() = default;
   /// `count` is the buffer's number of elements. `birth` holds the ops that last used the storage
   /// before it was given to this buffer; the first op that touches a part must come after them.
   explicit BufferHistory(std::uint64_t count, const Clock& birth);

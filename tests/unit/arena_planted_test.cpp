@@ -13,13 +13,13 @@
 namespace isoscale::program {
 namespace {
 
-/// A program whose ops stand on random streams and read and write random buffers, whole or half,
-/// which are released at random.
+/// A program whose ops stand on random streams and read and write random buffers, whole or half.
+/// Some of these are temporary, and some of the temporary ones are observed.
 class RandomProgram {
  public:
   explicit RandomProgram(std::uint64_t seed, std::size_t ops = 60) : random_(seed), ops_(ops) {}
 
-  /// The ids of buffers that were never released are in `kept`.
+  /// The ids of buffers that are not temporary, or observed, are in `kept`.
   RankProgram write(std::set<BufferId>& kept) {
     const std::size_t streams = 1 + below(4), steps = 1 + below(2);
     for (std::size_t s = 1; s < streams; ++s) ids_.push_back(builder_.stream(std::to_string(s)));
@@ -32,7 +32,7 @@ class RandomProgram {
       for (std::size_t i = 0; i < ops; ++i) emit(section == 0);
       if (section == 0) of_setup_ = live_;
     }
-    kept = {live_.begin(), live_.end()};
+    kept = kept_;
     return builder_.finish();
   }
 
@@ -42,8 +42,7 @@ class RandomProgram {
   void emit(bool in_setup) {
     const StreamId stream = ids_[below(ids_.size())];
     if (readable_.empty() || below(2) == 0) {
-      const BufferId made =
-          builder_.allocate({.dtype = DType::u8, .count = 2 * (1 + below(8) * below(600))});
+      const BufferId made = buffer({.dtype = DType::u8, .count = 2 * (1 + below(8) * below(600))});
       write_to(stream, builder_.whole(made));
       live_.push_back(made);
       readable_.push_back(made);
@@ -51,7 +50,15 @@ class RandomProgram {
       write_to(stream, half(readable_[below(readable_.size())]));
     }
     // The steps keep what setup has made.
-    if (!in_setup && below(5) < 3) release(readable_[below(readable_.size())]);
+    if (!in_setup && below(5) < 3) forget(readable_[below(readable_.size())]);
+  }
+
+  BufferId buffer(const Buffer& kind) {
+    const bool is_temporary = below(8) > 0, is_observed = below(16) == 0;
+    const BufferId made = is_temporary ? builder_.temporary(kind) : builder_.allocate(kind);
+    if (is_observed) builder_.observe("observed", builder_.whole(made), {});
+    if (!is_temporary || is_observed) kept_.insert(made);
+    return made;
   }
 
   Slice half(BufferId id) {
@@ -69,8 +76,8 @@ class RandomProgram {
     builder_.emit(stream, fill(to));
   }
 
-  void release(BufferId id) {
-    builder_.release(id);
+  /// No later op uses the buffer.
+  void forget(BufferId id) {
     std::erase(live_, id);
     std::erase(readable_, id);
     std::erase(of_setup_, id);
@@ -81,6 +88,7 @@ class RandomProgram {
   Builder builder_{{}};
   std::vector<StreamId> ids_{0};
   std::vector<BufferId> live_, readable_, of_setup_;
+  std::set<BufferId> kept_;
 };
 
 /// Returns which ops of a section finish before which others begin, however long each takes: found

@@ -55,25 +55,54 @@ TEST_F(BuilderTest, DerivesTheWaitOfAReadAfterAWriteOnAnotherStream) {
 TEST_F(BuilderTest, RefusesMistakesOfAuthors) {
   const BufferId a = floats(10), b = floats(10);
   const auto said = [&](const Payload& op) { return error_of([&] { emit(0, op); }); };
-  EXPECT_THAT(said(row_copy(whole(a), whole(b))), HasSubstr("nothing has written"));
-  emit(0, fill({.buffer = a, .offset = 0, .count = 5}));
-  EXPECT_THAT(said(row_copy(whole(a), whole(b))), HasSubstr("nothing has written"));
   EXPECT_THAT(said(fill({.buffer = a, .offset = 6, .count = 5})), HasSubstr("past its buffer"));
-  builder.release(a);
-  EXPECT_THAT(said(fill(whole(a))), HasSubstr("after its release"));
   const Matrix square{.slice = whole(b), .row_stride = 4};
   expect_words(said(Gemm{.m = 4, .n = 4, .k = 4, .a = square, .b = square, .d = square}),
                {"needs 16 elements", "has 10"});
-  const BufferId written = floats(4), missing = floats(1);
-  emit(0, fill(whole(written)));
-  const Matrix two{whole(written), 2};
+}
+
+TEST(Builder, RefusesReadsOfWhatNothingHasWritten) {
+  /// Returns the error of a program with these ops after the fill of half of buffer 0; buffers 0
+  /// and 1 have 4 elements, 2 has one.
+  const auto said = [](const std::vector<Payload>& ops) {
+    Builder builder{{}};
+    for (const std::uint64_t count : {4, 4, 1}) static_cast<void>(program::floats(builder, count));
+    builder.begin(Section::step);
+    builder.emit(0, fill({.buffer = 0, .offset = 0, .count = 2}));
+    for (const Payload& op : ops) builder.emit(0, op);
+    return error_of([&] { static_cast<void>(builder.finish()); });
+  };
+  const Slice first{.buffer = 0, .count = 4}, second{.buffer = 1, .count = 4};
+  EXPECT_THAT(said({row_copy(first, second)}),
+              AllOf(HasSubstr("op 1 "), HasSubstr("nothing has written")));
+  EXPECT_THAT(said({row_copy(second, first)}), HasSubstr("nothing has written"));
+  const Matrix two{first, 2};
   const Gemm gemm{.m = 2, .n = 2, .k = 2, .a = two, .b = two, .d = two};
-  EXPECT_EQ(said(gemm), "");
+  EXPECT_EQ(said({fill(first), gemm}), "");
   for (const auto scale : {&Gemm::descale_a, &Gemm::descale_b}) {
     Gemm scaled = gemm;
-    scaled.*scale = missing;
-    EXPECT_THAT(said(scaled), HasSubstr("nothing has written"));
+    scaled.*scale = 2;
+    EXPECT_THAT(said({fill(first), scaled}),
+                AllOf(HasSubstr("op 2 "), HasSubstr("nothing has written")));
   }
+}
+
+TEST_F(BuilderTest, GivesTheStorageOfATemporaryToTheNextOneAfterItsLastOp) {
+  const Buffer kind{.dtype = DType::f32, .count = 64};
+  const BufferId first = builder.temporary(kind), second = builder.temporary(kind);
+  const BufferId observed = builder.temporary(kind), stays = builder.allocate(kind);
+  const BufferId last = builder.temporary(kind);
+  emit(0, fill(whole(first)));
+  emit(0, row_copy(whole(first), whole(observed)));
+  emit(0, fill(whole(stays)));
+  emit(0, fill(whole(second)));
+  emit(0, row_copy(whole(second), whole(last)));
+  builder.observe("observed", whole(observed), {});
+  finish();
+  const auto offset = [&](BufferId id) { return program.buffers[id].offset; };
+  EXPECT_EQ(offset(first), offset(stays));
+  EXPECT_EQ(std::set({offset(stays), offset(second), offset(observed), offset(last)}).size(), 4U);
+  EXPECT_EQ(program.arena_bytes[0], 4 * 256U);
 }
 
 TEST_F(BuilderTest, FollowsTheScaleOfACastToTheGemmThatReadsIt) {

@@ -139,13 +139,9 @@ BufferId Layers::forward(const Pass& pass, const Matrix& input) {
     const BufferId context = attention(layer, pass, x);
     const BufferId middle = multiply_into(x, dense(context, rows, g_.context),
                                           weights_.of(layer, Tensor::projection), rows, g_.context);
-    builder_.release(context);
-    if (activation != program::no_buffer) builder_.release(activation);
     const BufferId mlp = inner(layer, pass, middle);
     activation = multiply_into(dense(middle, rows, g_.hidden), dense(mlp, rows, g_.ffn),
                                weights_.of(layer, Tensor::down), rows, g_.ffn);
-    builder_.release(mlp);
-    builder_.release(middle);
     x = dense(activation, rows, g_.hidden);
   }
   builder_.at(place);
@@ -165,7 +161,6 @@ BufferId Layers::attention(int layer, const Pass& pass, const Matrix& input) {
   for (std::uint64_t sample = 0; sample < pass.samples; sample += step) {
     attend(layer, pass, sample, std::min(step, pass.samples - sample), qkv, context);
   }
-  builder_.release(qkv);
   return context;
 }
 
@@ -236,7 +231,6 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
     gemm.d = out;
     builder_.emit(0, gemm);
   }
-  builder_.release(scores);
 }
 
 BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
@@ -248,7 +242,6 @@ BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
   // A real model multiplies gate and up. Adding them, as in training, moves the same bytes.
   const BufferId result = new_buffer(rows * g_.ffn);
   add_gate(rows, up, result);
-  builder_.release(up);
   return result;
 }
 

@@ -116,7 +116,6 @@ void Replica::prefill(std::uint64_t batch, std::uint64_t prompt) {
                   batch);
   }
   if (g_.stages > 1) hand_back(batch);
-  for (const Product& one : answers_) drop(one);
   answers_.clear();
 }
 
@@ -124,27 +123,23 @@ void Replica::prefill_group(std::uint64_t group, const Pass& pass, std::uint64_t
   builder_.at({.phase = program::Phase::forward, .microbatch = static_cast<std::int32_t>(group)});
   const std::uint64_t count = pass.rows() * g_.hidden;
   Slice input{.buffer = prompts_, .offset = group * count, .count = count};
-  BufferId received = program::no_buffer;
   if (!g_.first_stage()) {
-    received = layers_.new_buffer(count);
-    input = builder_.whole(received);
+    input = builder_.whole(layers_.new_buffer(count));
     builder_.emit(builder_.stream("pp_prev"), Exchange{.transfers = {from(1, input)}});
   }
   const BufferId output = layers_.forward(pass, dense(input, pass.rows(), g_.hidden));
-  if (received != program::no_buffer) builder_.release(received);
   if (g_.last_stage()) {
     answers_.push_back(answer(output, pass, {.name = "prefill", .batch = batch}));
     return;
   }
   builder_.emit(builder_.stream("pp_next"), Exchange{.transfers = {to(1, builder_.whole(output))}});
-  builder_.release(output);
 }
 
 void Replica::hand_back(std::uint64_t batch) {
   builder_.at({.phase = program::Phase::forward});
   Exchange exchange;
   if (g_.last_stage()) {
-    for (const Product& one : answers_) exchange.transfers.push_back(to(1, one.sent));
+    for (const Slice& token : answers_) exchange.transfers.push_back(to(1, token));
     builder_.emit(builder_.stream("pp_next"), std::move(exchange));
   } else if (g_.first_stage()) {
     const BufferId tokens = layers_.new_buffer(batch);
@@ -154,24 +149,20 @@ void Replica::hand_back(std::uint64_t batch) {
           from(1, {.buffer = tokens, .offset = group * samples, .count = samples}));
     }
     builder_.emit(builder_.stream("pp_prev"), std::move(exchange));
-    builder_.release(tokens);
   }
 }
 
-Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& step) {
+Slice Replica::answer(BufferId output, const Pass& pass, const Step& step) {
   // This slice has the rows of the last position, which are all rows if there is a single position.
-  const Slice last{.buffer = output,
-                   .offset = (pass.rows() - pass.samples) * g_.hidden,
-                   .count = pass.samples * g_.hidden};
-  Product result{.buffer = output, .sent = last};
+  Slice token{.buffer = output,
+              .offset = (pass.rows() - pass.samples) * g_.hidden,
+              .count = pass.samples * g_.hidden};
   const bool is_split = g_.vocabulary > 0;
   if (is_split) {
-    result.buffer = layers_.logits(dense(last, pass.samples, g_.hidden), pass.samples);
-    result.sent = builder_.whole(result.buffer);
-    builder_.release(output);
+    token = {.buffer = layers_.logits(dense(token, pass.samples, g_.hidden), pass.samples)};
   }
-  result.sent.count = pass.samples;
-  if (keep_ == Keep::nothing) return result;
+  token.count = pass.samples;
+  if (keep_ == Keep::nothing) return token;
   // For verification, the answers of all samples and tokens form one global tensor
   // [sample][token][row][column]. The shard says which elements of it this answer has.
   const auto tp = static_cast<std::uint64_t>(g_.tp);
@@ -186,8 +177,8 @@ Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& 
       .base = pass.first_sample * of_sample + step.token * rows_of_sample * whole,
       .steps = {.tp = is_split ? columns : 0, .dp = step.batch * of_sample}};
   builder_.observe(fmt::format("{}.{}", step.name, is_split ? "logits" : "output"),
-                   builder_.whole(result.buffer), shard);
-  return result;
+                   builder_.whole(token.buffer), shard);
+  return token;
 }
 
 // Tokens are decoded one after another on a ring of stages. At tick k, stage s computes token (k -
@@ -204,7 +195,7 @@ void Replica::decode(std::uint64_t batch, std::uint64_t position, std::uint64_t 
   const auto stage = static_cast<std::uint64_t>(g_.stage);
   const std::uint64_t previous = (stage + ring.stages - 1) % ring.stages;
   for (std::uint64_t tick = 0; tick < ring.ticks(); ++tick) {
-    std::optional<Product> made;
+    std::optional<Slice> made;
     if (const std::optional<Work> work = ring.work(tick, stage)) {
       builder_.at(
           {.phase = program::Phase::forward, .microbatch = static_cast<std::int32_t>(work->group)});
@@ -217,11 +208,10 @@ void Replica::decode(std::uint64_t batch, std::uint64_t position, std::uint64_t 
     }
     const bool receives = ring.work(tick, previous).has_value();
     if (ring.stages > 1) shift(made, receives ? std::optional{samples} : std::nullopt);
-    if (made) drop(*made);
   }
 }
 
-Replica::Product Replica::decode_group(const Pass& pass, const Step& step) {
+Slice Replica::decode_group(const Pass& pass, const Step& step) {
   const std::uint64_t count = pass.samples * g_.hidden;
   const Slice input =
       g_.first_stage()
@@ -230,29 +220,24 @@ Replica::Product Replica::decode_group(const Pass& pass, const Step& step) {
                   .count = count}
           : builder_.whole(held_);
   const BufferId output = layers_.forward(pass, stack::dense(input, pass.samples, g_.hidden));
-  if (!g_.first_stage()) builder_.release(std::exchange(held_, program::no_buffer));
   if (g_.last_stage()) return answer(output, pass, step);
-  return {.buffer = output, .sent = builder_.whole(output)};
+  return builder_.whole(output);
 }
 
-void Replica::shift(const std::optional<Product>& made,
+void Replica::shift(const std::optional<Slice>& made,
                     std::optional<std::uint64_t> samples_to_come) {
   Exchange exchange;
   // Offsets go around the ring, so 1 - stages and 1 both lead to the next stage. Messages are
   // matched by their offset. Decode uses the first offset and prefill, on other streams, the
   // second, so that their messages cannot be confused.
   const std::int32_t steps = 1 - g_.stages;
-  if (made) exchange.transfers.push_back(to(steps, made->sent));
+  if (made) exchange.transfers.push_back(to(steps, *made));
   if (samples_to_come) {
     // The first stage receives tokens; the other stages receive activations.
     held_ = layers_.new_buffer(*samples_to_come * (g_.first_stage() ? 1 : g_.hidden));
     exchange.transfers.push_back(from(steps, builder_.whole(held_)));
   }
-  if (exchange.transfers.empty()) return;
-  builder_.emit(0, std::move(exchange));
-  if (samples_to_come && g_.first_stage()) {
-    builder_.release(std::exchange(held_, program::no_buffer));
-  }
+  if (!exchange.transfers.empty()) builder_.emit(0, std::move(exchange));
 }
 
 }  // namespace isoscale::workloads::infer

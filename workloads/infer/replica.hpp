@@ -195,12 +195,6 @@ class Replica {
   [[nodiscard]] const stack::Geometry& geometry() const { return g_; }
 
  private:
-  /// The result of a stage for a group, and the slice that is sent to the next stage: the whole
-  /// result, or, on the last stage, one element for each sample, which represents the token.
-  struct Product {
-    program::BufferId buffer = program::no_buffer;
-    program::Slice sent{};
-  };
   /// Says where the elements of an answer are in the global tensor of all samples and tokens that
   /// verification compares.
   struct Step {
@@ -211,16 +205,16 @@ class Replica {
   void prefill_group(std::uint64_t group, const Pass& pass, std::uint64_t batch);
   /// Sends the tokens of all groups from the last stage to the first.
   void hand_back(std::uint64_t batch);
-  /// Writes this stage's ops that decode a token of each sample of a group. Returns their result.
-  [[nodiscard]] Product decode_group(const Pass& pass, const Step& step);
+  /// Writes this stage's ops that decode a token of each sample of a group. Returns the slice that
+  /// is sent to the next stage: the whole result or, on the last stage, what answer() returns.
+  [[nodiscard]] program::Slice decode_group(const Pass& pass, const Step& step);
   /// Writes the messages at the end of a tick of decode(), in which a stage has computed one token
   /// of a group or nothing. Each stage sends its result, if it has one, to the next stage.
-  void shift(const std::optional<Product>& made, std::optional<std::uint64_t> samples_to_come);
-  [[nodiscard]] Product answer(program::BufferId output, const Pass& pass, const Step& step);
-  /// Releases the buffer of a result, unless it is an answer that is observed.
-  void drop(const Product& product) {
-    if (keep_ == Keep::nothing || !g_.last_stage()) builder_.release(product.buffer);
-  }
+  void shift(const std::optional<program::Slice>& made,
+             std::optional<std::uint64_t> samples_to_come);
+  /// Computes the answer to each sample of a group from the output of the last layer. Returns one
+  /// element for each sample, which represents the token that is sent to the first stage.
+  [[nodiscard]] program::Slice answer(program::BufferId output, const Pass& pass, const Step& step);
   [[nodiscard]] std::uint64_t stages() const { return static_cast<std::uint64_t>(g_.stages); }
 
   program::Builder& builder_;
@@ -232,7 +226,7 @@ class Replica {
   Cache cache_;
   Layers layers_;
   program::BufferId prompts_ = program::no_buffer, tokens_ = program::no_buffer;
-  std::vector<Product> answers_;                 ///< answers whose tokens prefill must send back
+  std::vector<program::Slice> answers_;          ///< tokens that prefill must send back
   program::BufferId held_ = program::no_buffer;  ///< decode: the received input of the next group
 };
 

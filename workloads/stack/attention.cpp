@@ -57,7 +57,7 @@ class Attention : public OpWriter {
     });
   }
 
-  /// Computes the gradient of QKV from the gradient of the context. Releases the buffers it reads.
+  /// Computes the gradient of QKV from the gradient of the context.
   [[nodiscard]] BufferId backward(BufferId qkv, BufferId scores, BufferId d_context) {
     const Backward of{qkv, scores, d_context, new_scores(std::nullopt),
                       new_buffer(g_.tokens * g_.qkv)};
@@ -66,7 +66,6 @@ class Attention : public OpWriter {
     } else {
       backward_alone(of);
     }
-    for (const BufferId buffer : {d_context, of.d_scores, scores, qkv}) builder_.release(buffer);
     return of.d_qkv;
   }
 
@@ -130,11 +129,9 @@ class Attention : public OpWriter {
       // The summed gradient of the values has arrived during the products above.
       block_gradient(of.scores, 0, contexts, context_scale(g_), arrived_values,
                      own(of.d_qkv, Part::value));
-      builder_.release(arrived_values);
     });
     block_gradient(of.d_scores, 0, queries, score_scale(g_), arrived_keys,
                    own(of.d_qkv, Part::key));
-    builder_.release(arrived_keys);
   }
 
   void softmax(BufferId scores) {
@@ -171,7 +168,7 @@ class Attention : public OpWriter {
         buffer.modelled_bytes += g_.tokens * g_.context * program::element_size(types_.compute);
       }
     }
-    return builder_.allocate(buffer);
+    return builder_.temporary(buffer);
   }
 
   /// Returns the number of products in a batch.
@@ -208,7 +205,6 @@ class Attention : public OpWriter {
     for (int i = 0; i < g_.cp; ++i) {
       const BufferId following = i + 1 < g_.cp ? pass_on(block) : no_buffer;
       visit(i, i == 0 ? own(qkv, part) : block_of(block));
-      release_if(block != no_buffer, block);
       block = following;
     }
   }
@@ -308,10 +304,7 @@ class Attention : public OpWriter {
                                        BufferId arrived) {
     const BufferId sum = new_block();
     block_gradient(scores, block, rows, scale, arrived, block_of(sum));
-    release_if(arrived != no_buffer, arrived);
-    const BufferId next = pass_on(sum);
-    builder_.release(sum);
-    return next;
+    return pass_on(sum);
   }
 };
 
@@ -322,13 +315,10 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
   state.qkv = new_buffer(g_.tokens * g_.qkv, kept_if(saved.states, microbatch));
   first_forward(linear(layer, Tensor::qkv), state.attention_input, state.qkv, microbatch,
                 copy_of(saved.states));
-  release_if(g_.options.elementwise && !saved.linear_inputs, state.attention_input);
   state.scores = scores_of(state.qkv, kept_if(saved.scores, microbatch));
   state.context =
       new_buffer(g_.tokens * g_.context, kept_if(!g_.gathers() && saved.linear_inputs, microbatch));
   Attention{builder_, g_, types_}.context(state.qkv, state.scores, state.context);
-  release_if(!saved.scores, state.scores);
-  release_if(!saved.states, state.qkv);
 }
 
 BufferId LayerWriter::scores_of(BufferId qkv, KeptFor kept) {

@@ -83,7 +83,6 @@ BufferId ExpertWriter::forward(int layer, int microbatch, BufferId input, KeptFo
     if (gated) {
       state.inner = new_buffer(rows * g_.ffn, microbatch);
       add_gate(rows, up, state.inner);
-      builder_.release(up);
     }
     out = new_buffer(rows * g_.hidden);
     multiply(way, weights(layer, Tensor::down), Transpose::no, g_.residual_gain, state.inner, out);
@@ -107,7 +106,6 @@ BufferId ExpertWriter::backward(int layer, int microbatch, BufferId gradient, co
     if (g_.up_parts > 1) {
       d_up = new_buffer(rows * up_columns());
       copy_to_gate(rows, d_inner, d_up);
-      builder_.release(d_inner);
     }
     d_in = new_buffer(rows * g_.hidden);
     multiply(way, weights(layer, Tensor::up), Transpose::yes, 1, d_up, d_in);
@@ -119,9 +117,6 @@ BufferId ExpertWriter::backward(int layer, int microbatch, BufferId gradient, co
     const State& old = kept.mapped();
     accumulate(old.dispatch, layer, Tensor::down, microbatch, g_.residual_gain, old.inner, d_out);
     accumulate(old.dispatch, layer, Tensor::up, microbatch, 1, old.input, d_up);
-    for (const BufferId buffer : {old.inner, d_out, old.input, d_up}) {
-      if (buffer != no_buffer) builder_.release(buffer);
-    }
   });
   return d_input;
 }
@@ -155,15 +150,12 @@ BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale,
                             : moved(way.sent_from, 1, scale, tokens, is_alone ? kept : KeptFor{});
   if (is_alone) return sent;
   const BufferId received = exchanged(way.sent, way.received, sent, is_arranged ? KeptFor{} : kept);
-  if (sent != no_buffer) builder_.release(sent);
   if (received == no_buffer && way.expert_rows() == 0) return no_buffer;
   if (!is_arranged) return received;
   if (received == no_buffer) {  // only padding is multiplied
     return zeros(way.expert_rows(), kept);
   }
-  const BufferId arranged = moved(way.arranged_from, 1, 1, received, kept);
-  builder_.release(received);
-  return arranged;
+  return moved(way.arranged_from, 1, 1, received, kept);
 }
 
 BufferId ExpertWriter::take_back(const Dispatch& way, BufferId rows, double scale, KeptFor kept) {
@@ -173,21 +165,13 @@ BufferId ExpertWriter::take_back(const Dispatch& way, BufferId rows, double scal
   if (is_alone && is_arranged) {
     look_up(from, way.restored_from);
   } else if (!is_alone) {
-    if (is_arranged && way.received_rows() > 0) {
-      here = moved(way.restored_from, 1, 1, rows);
-      builder_.release(rows);
-    } else if (is_arranged && rows != no_buffer) {
-      builder_.release(rows);  // the rows are only padding
-      here = no_buffer;
+    if (is_arranged) {  // without received rows, there is only padding
+      here = way.received_rows() > 0 ? moved(way.restored_from, 1, 1, rows) : no_buffer;
     }
-    const BufferId back = exchanged(way.received, way.sent, here);
-    if (here != no_buffer) builder_.release(here);
-    here = back;
+    here = exchanged(way.received, way.sent, here);
   }
   if (here == no_buffer) return zeros(g_.tokens, kept);
-  const BufferId tokens = moved(from, routing_.topk, scale, here, kept);
-  builder_.release(here);
-  return tokens;
+  return moved(from, routing_.topk, scale, here, kept);
 }
 
 BufferId ExpertWriter::zeros(std::uint64_t rows, KeptFor kept) {

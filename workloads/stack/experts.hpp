@@ -103,11 +103,11 @@ class ExpertWriter : public OpWriter {
                const Parameters& parameters, const Request& request, GradientDone gradient_done);
 
   [[nodiscard]] bool has_experts() const { return routing_.has_experts(); }
-  /// Computes the output Z from the input Y [tokens, h], in a new buffer. Y may be released
-  /// afterwards. `output_for` is the microbatch whose backward pass reads the output.
+  /// Computes the output Z from the input Y [tokens, h], in a new buffer. `output_for` is the
+  /// microbatch whose backward pass reads the output.
   [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, KeptFor output_for);
-  /// Computes dY, the gradient of the input, from dZ [tokens, h], in a new buffer. dZ may be
-  /// released afterwards: the weight gradients that `later` defers do not read it.
+  /// Computes dY, the gradient of the input, from dZ [tokens, h], in a new buffer. The weight
+  /// gradients that `later` defers do not read dZ.
   [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient, const Later& later);
 
  private:
@@ -139,11 +139,11 @@ class ExpertWriter : public OpWriter {
 
   /// Multiplies the rows of this rank's tokens by `scale`, and sends each to the ranks of its
   /// experts. Returns the rows that this rank's experts multiply, which are the received rows and
-  /// padding, sorted by expert; no_buffer if there are none. Does not release `tokens`.
+  /// padding, sorted by expert; no_buffer if there are none.
   [[nodiscard]] BufferId bring(const Dispatch& way, BufferId tokens, double scale,
                                KeptFor kept = std::nullopt);
   /// The reverse of bring(): sends rows back, and returns for each token the sum over its experts,
-  /// multiplied by `scale`. Releases `rows`.
+  /// multiplied by `scale`.
   [[nodiscard]] BufferId take_back(const Dispatch& way, BufferId rows, double scale,
                                    KeptFor kept = std::nullopt);
   [[nodiscard]] BufferId moved(const std::vector<std::uint32_t>& from, std::uint32_t each,

@@ -81,7 +81,7 @@ void Gradients::cast(StreamId on, const Slice& from, const Slice& to, double sca
 }
 
 Slice Gradients::narrowed(const Slice& wide) {
-  const Slice narrow = builder_.whole(builder_.allocate(workspace(travel_type_, wide.count)));
+  const Slice narrow = builder_.whole(builder_.temporary(workspace(travel_type_, wide.count)));
   cast(0, wide, narrow, scale_);  // on backward's stream, which has just written the gradients
   return narrow;
 }
@@ -89,7 +89,6 @@ Slice Gradients::narrowed(const Slice& wide) {
 void Gradients::widen(const Slice& narrow, const Slice& wide) {
   // This cast is on the stream of the reduction, so that backward's stream does not wait for it.
   cast(stream_, narrow, wide, 1 / scale_);
-  builder_.release(narrow.buffer);
 }
 
 void Gradients::exchange_largest(const Slice& bucket, mesh::AxisSet axes) {
@@ -97,10 +96,10 @@ void Gradients::exchange_largest(const Slice& bucket, mesh::AxisSet axes) {
   // The last block has `keep` elements here, too, even if it is shorter.
   const std::uint64_t kept = (bucket.count + top_k_.block - 1) / top_k_.block * top_k_.keep;
   const Slice unsent{.buffer = unsent_, .offset = bucket.offset, .count = bucket.count};
-  const BufferId values = builder_.allocate(workspace(type_, kept));
-  const BufferId places = builder_.allocate(workspace(DType::i32, kept));
-  const BufferId all_values = builder_.allocate(workspace(type_, kept * parts));
-  const BufferId all_places = builder_.allocate(workspace(DType::i32, kept * parts));
+  const BufferId values = builder_.temporary(workspace(type_, kept));
+  const BufferId places = builder_.temporary(workspace(DType::i32, kept));
+  const BufferId all_values = builder_.temporary(workspace(type_, kept * parts));
+  const BufferId all_places = builder_.temporary(workspace(DType::i32, kept * parts));
   add_flat(builder_, 0, bucket, unsent);
   builder_.emit(0, program::Select{.block = top_k_.block,
                                    .keep = top_k_.keep,
@@ -110,7 +109,6 @@ void Gradients::exchange_largest(const Slice& bucket, mesh::AxisSet axes) {
   const auto gather = [&](BufferId from, BufferId to) {
     communicate(builder_, stream_, CollectiveKind::all_gather, axes, builder_.whole(from),
                 builder_.whole(to));
-    builder_.release(from);
   };
   gather(values, all_values);
   gather(places, all_places);
@@ -120,8 +118,6 @@ void Gradients::exchange_largest(const Slice& bucket, mesh::AxisSet axes) {
                                          .values = builder_.whole(all_values),
                                          .places = builder_.whole(all_places),
                                          .dst = bucket});
-  builder_.release(all_values);
-  builder_.release(all_places);
 }
 
 GradientTarget Gradients::target(const Slice& gradient, int microbatch) {
@@ -149,8 +145,6 @@ void Gradients::done(const Slice& gradient, int microbatch) {
 }
 
 void Gradients::finish() {
-  whole_.release();
-  parts_.release();
   if (!reduces_ || g_.options.overlap || parameters_.plan().shards_gradients()) return;
   for (const Bucket& bucket : parameters_.buckets()) reduce(bucket);
 }

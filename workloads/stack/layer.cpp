@@ -64,31 +64,22 @@ BufferId LayerWriter::layer_forward(LayerState& state, int layer, int microbatch
   state.middle = second_forward(
       linear(layer, Tensor::projection), state.context, state.input, microbatch,
       kept_if(keeps_middle && !experts_.has_experts(), microbatch), copy_of(saved.states));
-  release_if(!saved.linear_inputs, state.context);
-  if (experts_.has_experts()) {
-    const BufferId output = experts_.forward(layer, microbatch, state.middle, output_for);
-    builder_.release(state.middle);
-    return output;
-  }
+  if (experts_.has_experts()) return experts_.forward(layer, microbatch, state.middle, output_for);
   state.mlp_input = norm(state.middle, state.mlp_inverse, microbatch, saved);
   inner_forward(state, layer, microbatch, saved);
   if (g_.gathers()) {
     state.inner = gather_columns(state.inner, g_.ffn, kept_if(saved.inner, microbatch));
   }
-  const BufferId output = second_forward(linear(layer, Tensor::down), state.inner, state.middle,
-                                         microbatch, output_for, copy_of(saved.inner_copy));
-  release_if(!saved.inner, state.inner);
-  release_if(!keeps_middle, state.middle);
-  return output;
+  return second_forward(linear(layer, Tensor::down), state.inner, state.middle, microbatch,
+                        output_for, copy_of(saved.inner_copy));
 }
 
-BufferId LayerWriter::backward(int layer, int microbatch, const Passed& gradient,
-                               InputGradient order) {
+BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient, InputGradient order) {
   builder_.at(
       {.phase = Phase::backward, .layer = g_.global_layer(layer), .microbatch = microbatch});
-  LayerState state = kept_.at({layer, microbatch});
+  LayerState state = kept_.extract({layer, microbatch}).mapped();
   if (g_.options.recompute == Recompute::full) {
-    builder_.release(layer_forward(state, layer, microbatch, std::nullopt, saved_for_backward()));
+    static_cast<void>(layer_forward(state, layer, microbatch, std::nullopt, saved_for_backward()));
   }
   const BufferId d_middle = mlp_backward(state, layer, microbatch, gradient);
   return attention_part_backward(state, layer, microbatch, d_middle, order);
@@ -96,74 +87,48 @@ BufferId LayerWriter::backward(int layer, int microbatch, const Passed& gradient
 
 /// Computes dY, the gradient of the MLP's input, from dZ.
 BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
-                                   const Passed& gradient) {
+                                   BufferId gradient) {
   if (experts_.has_experts()) {
     const auto later = [=, this](std::function<void()> write) {
       after_weight_gradients(layer, microbatch, std::move(write));
     };
-    const BufferId d_middle = experts_.backward(layer, microbatch, gradient.buffer, later);
-    if (gradient.ownership == Ownership::released) builder_.release(gradient.buffer);
-    return d_middle;
+    return experts_.backward(layer, microbatch, gradient, later);
   }
   const Saved saved = saved_for_backward();
   const Linear down = linear(layer, Tensor::down), up = linear(layer, Tensor::up);
   if (recomputes_inner()) {
     state.inner = activation(state.up, kept_if(saved.inner, microbatch));
     linear_.keep_input(down, microbatch, all_rows(state.inner, g_.ffn));
-    release_if(!saved.inner, state.inner);
   }
-  const BufferId inner = state.inner, mlp_input = state.mlp_input;
-  const BufferId d_inner = second_backward(layer, down, inner, gradient.buffer, microbatch);
-  after_weight_gradients(layer, microbatch, [=, this] { release_if(saved.inner, inner); });
+  const BufferId d_inner = second_backward(layer, down, state.inner, gradient, microbatch);
   const BufferId d_up = inner_gradient(state, d_inner);
-  const Operand d_up_operand = linear_.gradient(up, all_rows(d_up, up.outputs));
-  const BufferId d_middle = normed_backward(
-      {.layer = layer, .microbatch = microbatch, .linear = up, .in = mlp_input}, d_up_operand,
-      gradient, InputGradient::first, {.x = state.middle, .inverse = state.mlp_inverse});
-  release_if(g_.options.elementwise, state.middle);
-  after_weight_gradients(layer, microbatch, [=, this] {
-    linear_.release(d_up_operand);
-    builder_.release(d_up);
-    release_if(saved.linear_inputs, mlp_input);
-  });
-  return d_middle;
+  return normed_backward(
+      {.layer = layer, .microbatch = microbatch, .linear = up, .in = state.mlp_input},
+      linear_.gradient(up, all_rows(d_up, up.outputs)), gradient, InputGradient::first,
+      {.x = state.middle, .inverse = state.mlp_inverse});
 }
 
 /// Computes dX, the gradient of the layer's input, from dY.
 BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int microbatch,
                                               BufferId d_middle, InputGradient order) {
-  const Saved saved = saved_for_backward();
   const Linear projection = linear(layer, Tensor::projection), qkv = linear(layer, Tensor::qkv);
-  const BufferId context = state.context, attention_input = state.attention_input;
-  const BufferId d_context = second_backward(layer, projection, context, d_middle, microbatch);
-  after_weight_gradients(layer, microbatch,
-                         [=, this] { release_if(saved.linear_inputs, context); });
+  const BufferId d_context =
+      second_backward(layer, projection, state.context, d_middle, microbatch);
   if (g_.options.recompute == Recompute::selective) {
     state.scores = scores_of(state.qkv, microbatch);
   }
   const BufferId d_qkv = attention_backward(state, d_context);
-  const Operand d_qkv_operand = linear_.gradient(qkv, all_rows(d_qkv, qkv.outputs));
-  const BufferId d_input = normed_backward(
-      {.layer = layer, .microbatch = microbatch, .linear = qkv, .in = attention_input},
-      d_qkv_operand, {.buffer = d_middle, .ownership = Ownership::released}, order,
+  return normed_backward(
+      {.layer = layer, .microbatch = microbatch, .linear = qkv, .in = state.attention_input},
+      linear_.gradient(qkv, all_rows(d_qkv, qkv.outputs)), d_middle, order,
       {.x = state.input, .inverse = state.attention_inverse});
-  after_weight_gradients(layer, microbatch, [=, this] {
-    linear_.release(d_qkv_operand);
-    builder_.release(d_qkv);
-    release_if(g_.options.elementwise && saved.linear_inputs, attention_input);
-  });
-  return d_input;
 }
 
-BufferId LayerWriter::normed_backward(const First& first, const Operand& d_out,
-                                      const Passed& bypass, InputGradient order,
-                                      const Normed& normed) {
+BufferId LayerWriter::normed_backward(const First& first, const Operand& d_out, BufferId bypass,
+                                      InputGradient order, const Normed& normed) {
   if (!g_.options.elementwise) return first_backward(first, d_out, bypass, order);
-  const BufferId d_in = first_backward(first, d_out, {}, order);
-  norm_gradient(d_in, normed.x, normed.inverse, bypass.buffer);
-  after_weight_gradients(first.layer, first.microbatch, [=, this] {
-    release_if(bypass.ownership == Ownership::released, bypass.buffer);
-  });
+  const BufferId d_in = first_backward(first, d_out, no_buffer, order);
+  norm_gradient(d_in, normed.x, normed.inverse, bypass);
   return d_in;
 }
 
@@ -184,10 +149,8 @@ void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, co
   state.up = new_buffer(g_.tokens * g_.up_parts * g_.ffn, kept_if(keeps_up, microbatch));
   first_forward(linear(layer, Tensor::up), state.mlp_input, state.up, microbatch,
                 copy_of(saved.states));
-  release_if(g_.options.elementwise && !saved.linear_inputs, state.mlp_input);
   if (g_.options.elementwise) {
     state.inner = activation(state.up, inner_for);
-    release_if(!saved.states, state.up);
     return;
   }
   if (!gated) {
@@ -196,7 +159,6 @@ void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, co
   }
   state.inner = new_buffer(g_.tokens * g_.ffn, kept_if(saved.inner, microbatch));
   add_gate(g_.tokens, state.up, state.inner);
-  builder_.release(state.up);
 }
 
 BufferId LayerWriter::inner_gradient(const LayerState& state, BufferId d_inner) {
@@ -204,7 +166,6 @@ BufferId LayerWriter::inner_gradient(const LayerState& state, BufferId d_inner) 
   if (g_.up_parts == 1) return d_inner;
   const BufferId d_up = new_buffer(g_.tokens * g_.up_parts * g_.ffn);
   copy_to_gate(g_.tokens, d_inner, d_up);
-  builder_.release(d_inner);
   return d_up;
 }
 
@@ -217,7 +178,7 @@ BufferId LayerWriter::vocabulary_forward(int microbatch, BufferId input) {
     buffer.modelled_bytes = buffer.count * (program::element_size(buffer.dtype) +
                                             program::element_size(types_.accumulate));
   }
-  const BufferId logits = builder_.allocate(buffer);
+  const BufferId logits = builder_.temporary(buffer);
   first_forward(vocabulary(), input, logits, microbatch);
   return logits;
 }
@@ -230,7 +191,7 @@ BufferId LayerWriter::vocabulary_backward(int microbatch, BufferId input, Buffer
                          .microbatch = microbatch,
                          .linear = projection,
                          .in = input},
-                        d_logits, {}, InputGradient::first);
+                        d_logits, no_buffer, InputGradient::first);
 }
 
 Linear LayerWriter::with_gradient(const Linear& linear, int microbatch) {
@@ -282,16 +243,15 @@ program::ActivationKind kind_of(const Geometry& g) {
 BufferId LayerWriter::norm(BufferId x, BufferId& inverse, int microbatch, const Saved& saved) {
   if (!g_.options.elementwise) return x;
   const BufferId y = new_buffer(g_.activation(), kept_if(saved.linear_inputs, microbatch));
-  inverse = builder_.allocate({.dtype = types_.compute == DType::f64 ? DType::f64 : DType::f32,
-                               .role = saved.states ? Role::activation : Role::workspace,
-                               .microbatch = saved.states ? microbatch : -1,
-                               .count = g_.shard_tokens});
+  inverse = builder_.temporary({.dtype = types_.compute == DType::f64 ? DType::f64 : DType::f32,
+                                .role = saved.states ? Role::activation : Role::workspace,
+                                .microbatch = saved.states ? microbatch : -1,
+                                .count = g_.shard_tokens});
   builder_.emit(0, program::Norm{.rows = extent(g_.shard_tokens),
                                  .columns = extent(g_.hidden),
                                  .x = dense(x, g_.shard_tokens, g_.hidden),
                                  .y = dense(y, g_.shard_tokens, g_.hidden),
                                  .inverse = builder_.whole(inverse)});
-  if (!saved.states) builder_.release(inverse);
   return y;
 }
 
@@ -304,7 +264,6 @@ void LayerWriter::norm_gradient(BufferId gradient, BufferId x, BufferId inverse,
                                          .addend = rows(bypass),
                                          .dx = rows(gradient),
                                          .inverse = builder_.whole(inverse)});
-  builder_.release(inverse);
 }
 
 BufferId LayerWriter::activation(BufferId up, KeptFor kept) {
@@ -329,7 +288,6 @@ BufferId LayerWriter::activation_gradient(BufferId up, BufferId gradient) {
   op.dx = gated ? op.x : op.dy;
   if (gated) op.up = op.dup = gate_part(up, g_.tokens, 1);
   builder_.emit(0, op);
-  builder_.release(gated ? gradient : up);
   return gated ? up : gradient;
 }
 

@@ -26,7 +26,7 @@ struct LayerState {
   BufferId up;                              ///< the input of the activation
 };
 
-/// The data that a forward pass keeps for backward. Everything else is released after its last use.
+/// The data that a forward pass keeps for backward.
 struct Saved {
   bool states;         ///< QKV, inputs and inverses of norms, inputs of activations, cast operands
   bool linear_inputs;  ///< inputs of linear layers, as their GEMMs read them
@@ -74,14 +74,9 @@ class LayerWriter : public OpWriter {
   }
 
   /// Computes dX, the gradient of the input, from dZ [shard_tokens, h], in a new buffer, and the
-  /// weight gradients unless they are put off. The buffers that forward kept, except X, are
-  /// released after their last use.
-  [[nodiscard]] BufferId backward(int layer, int microbatch, const Passed& gradient,
+  /// weight gradients unless they are put off.
+  [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient,
                                   InputGradient order);
-  [[nodiscard]] BufferId input_of(int layer, int microbatch) const {
-    return kept_.at({layer, microbatch}).input;
-  }
-  void forget(int layer, int microbatch) { kept_.erase({layer, microbatch}); }
 
   /// Computes logits = X * Wv, the output projection. The logits are also their own gradient, since
   /// loss = 1/2 |logits|^2.
@@ -99,8 +94,8 @@ class LayerWriter : public OpWriter {
   [[nodiscard]] Linear linear(int layer, Tensor tensor) const;
   [[nodiscard]] Linear vocabulary() const;
 
-  /// Computes the output from the input, and fills `state`. Releases all buffers that `saved` does
-  /// not name.
+  /// Computes the output from the input, and fills `state`. `saved` says which buffers backward
+  /// reads.
   [[nodiscard]] BufferId layer_forward(LayerState& state, int layer, int microbatch,
                                        KeptFor output_for, const Saved& saved);
   void attention_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
@@ -119,7 +114,7 @@ class LayerWriter : public OpWriter {
   /// Computes the activation of a matrix [tokens, parts * ffn] in a new buffer [tokens, ffn].
   [[nodiscard]] BufferId activation(BufferId up, KeptFor kept);
   /// Computes the gradient of the activation's input from the gradient of its output. The result
-  /// overwrites one of the two arguments; the other is released.
+  /// overwrites one of the two arguments.
   [[nodiscard]] BufferId activation_gradient(BufferId up, BufferId gradient);
 
   // The functions below decide which activations forward keeps and which ones backward recomputes.
@@ -152,8 +147,8 @@ class LayerWriter : public OpWriter {
   };
   /// Computes, for the first GEMM of a pair, the weight gradient and d_in. Returns d_in: the sum of
   /// d_out * W^T over tp, plus the residual once.
-  [[nodiscard]] BufferId first_backward(const First& first, const Operand& d_out,
-                                        const Passed& residual, InputGradient order);
+  [[nodiscard]] BufferId first_backward(const First& first, const Operand& d_out, BufferId residual,
+                                        InputGradient order);
   /// The input x of the norm before a pair of GEMMs, and the data that the norm stored for its
   /// gradient.
   struct Normed {
@@ -163,11 +158,10 @@ class LayerWriter : public OpWriter {
   /// pair, also computes the gradient of the norm's input. `bypass` is a gradient that did not
   /// pass the norm. It is added in the gradient of the norm or, without a norm, by
   /// first_backward().
-  [[nodiscard]] BufferId normed_backward(const First& first, const Operand& d_out,
-                                         const Passed& bypass, InputGradient order,
-                                         const Normed& normed);
+  [[nodiscard]] BufferId normed_backward(const First& first, const Operand& d_out, BufferId bypass,
+                                         InputGradient order, const Normed& normed);
   [[nodiscard]] BufferId mlp_backward(LayerState& state, int layer, int microbatch,
-                                      const Passed& gradient);
+                                      BufferId gradient);
   [[nodiscard]] BufferId attention_part_backward(LayerState& state, int layer, int microbatch,
                                                  BufferId d_middle, InputGradient order);
   /// Returns an activation [tokens, columns] as an operand of GEMMs.
@@ -192,10 +186,8 @@ class LayerWriter : public OpWriter {
   /// Returns this rank's columns of an activation that has the columns of all ranks of tp.
   [[nodiscard]] Matrix own_columns(BufferId buffer, std::uint64_t columns) const;
   /// Gathers the matrices [tokens, columns] of all ranks of tp into [tokens, tp * columns] on each.
-  /// Releases `part`.
   [[nodiscard]] BufferId gather_columns(BufferId part, std::uint64_t columns, KeptFor kept);
   /// Sums matrices [tokens, tp * columns] over tp, and gives each rank its columns of the sum.
-  /// Releases `partial`.
   [[nodiscard]] BufferId scatter_columns(BufferId partial, std::uint64_t columns);
 
   const Parameters& parameters_;

@@ -39,10 +39,12 @@ Operand part_of(const std::vector<Operand>& blocks, const RowRange& rows, std::u
 Operand LinearWriter::cast(const Operand& src, std::uint64_t columns, const Destination& to) {
   const std::uint64_t rows = src.rows.count;
   const auto allocate = [&](DType type, Role role, std::uint64_t count) {
-    return builder_.allocate({.dtype = type,
-                              .role = role,
-                              .microbatch = role == Role::activation ? to.microbatch : -1,
-                              .count = count});
+    const program::Buffer buffer{.dtype = type,
+                                 .role = role,
+                                 .microbatch = role == Role::activation ? to.microbatch : -1,
+                                 .count = count};
+    // Copies of weights that stay on the device are checked, like the weights, after the last step.
+    return role == Role::weight ? builder_.allocate(buffer) : builder_.temporary(buffer);
   };
   Operand result{.rows = src.rows};
   if (to.plain) {
@@ -94,9 +96,7 @@ Operand LinearWriter::weight(const Linear& linear, Copy copy) {
 void LinearWriter::used_weight(const Linear& linear, std::uint64_t rows) {
   if (linear.weight_stays) return;
   moving_weight_.multiplied += rows;
-  if (moving_weight_.multiplied < g_.tokens) return;
-  release(moving_weight_.operand);
-  moving_weight_ = {};
+  if (moving_weight_.multiplied >= g_.tokens) moving_weight_ = {};
 }
 
 Gemm LinearWriter::forward_product(const Linear& linear, std::uint64_t rows, const Matrix& x,
@@ -137,11 +137,7 @@ void LinearWriter::forward(const Linear& linear, int microbatch, const Operand& 
   used_weight(linear, rows.count);
   input_.multiplied += rows.count;
   if (input_.multiplied < x.rows.count) return;
-  release(input_.operand.plain);
-  input_.operand.plain = {};
-  if (input_copy == InputCopy::dropped) {
-    release(input_.operand);
-  } else {
+  if (input_copy == InputCopy::kept) {
     inputs_[{linear.place, microbatch}].push_back(input_.operand);
   }
   input_ = {};
@@ -161,13 +157,6 @@ Operand LinearWriter::gradient(const Linear& linear, const Operand& dy) {
   return cast(
       dy, linear.outputs,
       {.type = types_.gradient_operand, .plain = Role::workspace, .transposed = Role::workspace});
-}
-
-void LinearWriter::release(const Operand& gradient) {
-  if (gradient.descale == no_buffer) return;  // not cast: the buffer belongs to the caller
-  release(gradient.plain);
-  release(gradient.transposed);
-  builder_.release(gradient.descale);
 }
 
 void LinearWriter::input_gradient(const Linear& linear, const Operand& dy, const RowRange& rows,
@@ -213,7 +202,6 @@ void LinearWriter::weight_gradient(const Linear& linear, int microbatch,
                           .descale_b = b.descale});
     beta = 1;
   }
-  for (const Operand& input : inputs) release(input);
 }
 
 }  // namespace isoscale::workloads::stack

@@ -80,16 +80,15 @@ class LinearWriter : public OpWriter {
   /// backward then reads x itself.
   void keep_input(const Linear& linear, int microbatch, const Operand& x);
   /// Returns rows of the output gradient dY in the form in which input_gradient() and
-  /// weight_gradient() read them. When both have been called, the caller must release() the result.
+  /// weight_gradient() read them.
   [[nodiscard]] Operand gradient(const Linear& linear, const Operand& dy);
-  void release(const Operand& gradient);
   /// Writes the rows `rows` of dX = gain * dY * W^T + addend, which are the matrix `dx`. The calls
   /// for all rows of a pass must follow one another.
   void input_gradient(const Linear& linear, const Operand& dy, const RowRange& rows,
                       const Matrix& dx, const Addend& addend);
   /// Writes dW = gain * X^T * dY + gradient_beta * dW. If X or dY is given in several blocks of
   /// rows, dW is a sum over these blocks; the other operand must be a single block. If forward has
-  /// cast X, `x` is not read and may have been released.
+  /// cast X, `x` is not read.
   void weight_gradient(const Linear& linear, int microbatch, const std::vector<Operand>& x,
                        const std::vector<Operand>& dy);
 
@@ -114,12 +113,9 @@ class LinearWriter : public OpWriter {
   /// Returns the cast weight with at least the copy that a GEMM reads. The caller must call
   /// used_weight() after the GEMM.
   [[nodiscard]] Operand weight(const Linear& linear, Copy copy);
-  /// Notes that a GEMM has multiplied `rows` rows by the weight. After all rows of a pass, releases
+  /// Notes that a GEMM has multiplied `rows` rows by the weight. After all rows of a pass, forgets
   /// the copy of a weight that does not stay on the device.
   void used_weight(const Linear& linear, std::uint64_t rows);
-  void release(const Matrix& copy) {
-    if (copy.slice.buffer != no_buffer) builder_.release(copy.slice.buffer);
-  }
 
   std::map<std::uint64_t, Operand> weights_;  ///< cast weights of this step, by Linear::place
   Shared moving_weight_;                      ///< fetched weight of the pass that is being written

@@ -112,13 +112,6 @@ inline void pass_on(Builder& builder, StreamId stream, mesh::Axis axis, const Sl
 /// (Role::workspace).
 using KeptFor = std::optional<int>;
 
-/// Says whether the receiver of a buffer releases it after its last use.
-enum class Ownership : std::uint8_t { released, kept };
-struct Passed {
-  BufferId buffer = no_buffer;
-  Ownership ownership = Ownership::kept;
-};
-
 /// The base of the classes that write the ops of one rank. It has the builder, the rank's sizes and
 /// the element types.
 class OpWriter {
@@ -126,9 +119,9 @@ class OpWriter {
   OpWriter(Builder& builder, const Geometry& geometry, const Types& types)
       : builder_(builder), g_(geometry), types_(types) {}
 
-  /// Allocates `count` elements of the compute type.
+  /// Adds a temporary buffer of `count` elements of the compute type.
   [[nodiscard]] BufferId new_buffer(std::uint64_t count, KeptFor kept = std::nullopt) {
-    return builder_.allocate(buffer_of(count, kept));
+    return builder_.temporary(buffer_of(count, kept));
   }
 
  protected:
@@ -169,9 +162,6 @@ class OpWriter {
     parts.batch_stride = g_.ffn;
     copy(builder_, 0, rows, g_.ffn, dense(d_inner, rows, g_.ffn), parts, g_.up_parts);
   }
-  void release_if(bool condition, BufferId buffer) {
-    if (condition) builder_.release(buffer);
-  }
 
   Builder& builder_;
   const Geometry& g_;
@@ -179,20 +169,20 @@ class OpWriter {
 };
 
 /// Equal buffers that are used in turn. If two streams use the same buffer, the later use waits for
-/// the earlier one. Buffers that are allocated and released for each use would need more memory,
-/// since the builder never gives freed storage to an op that would have to wait for it.
+/// the earlier one. A buffer of its own for each use would need more memory, since the builder
+/// never gives freed storage to an op that would have to wait for it.
 class Slots {
  public:
-  /// At least `least` buffers are allocated before one is used again.
+  /// At least `least` buffers are made before one is used again.
   Slots(Builder& builder, const program::Buffer& kind, std::size_t least)
       : builder_(&builder), kind_(kind), least_(least) {}
 
   /// Returns the buffer that has been free for the longest time, or a new one if fewer than `least`
-  /// were allocated or none is free.
+  /// were made or none is free.
   [[nodiscard]] BufferId take() {
     if (made_ < least_ || free_.empty()) {
       ++made_;
-      return builder_->allocate(kind_);
+      return builder_->temporary(kind_);
     }
     const BufferId slot = free_.front();
     free_.pop_front();
@@ -200,11 +190,6 @@ class Slots {
   }
   /// Marks a buffer as free: ops that are written later may overwrite it.
   void give_back(BufferId slot) { free_.push_back(slot); }
-  /// Releases all buffers. All must have been given back, and none may be used again.
-  void release() {
-    for (const BufferId slot : free_) builder_->release(slot);
-    free_.clear();
-  }
 
  private:
   Builder* builder_;

@@ -65,7 +65,6 @@ BufferId Inputs::scatter(int microbatch) {
   const BufferId mine = new_buffer(g_.activation(), microbatch);
   communicate(builder_, 0, CollectiveKind::scatter, mesh::Axis::dp,
               parts_ > 0 ? builder_.whole(whole) : Slice{}, builder_.whole(mine));
-  if (parts_ > 0 && g_.options.input != Space::device) builder_.release(whole);
   return mine;
 }
 

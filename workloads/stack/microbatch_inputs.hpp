@@ -41,13 +41,6 @@ class Inputs : public OpWriter {
   [[nodiscard]] BufferId take(int microbatch) {
     return funnels(g_) ? scatter(microbatch) : source_of(microbatch);
   }
-  /// Releases the input of a microbatch, unless it is kept on the device for the whole run. Call
-  /// this after the microbatch's backward pass.
-  void give_back(BufferId input) {
-    if (!keeps()) builder_.release(input);
-  }
-  /// True if the buffers that take() returns are kept on the device for the whole run.
-  [[nodiscard]] bool keeps() const { return !funnels(g_) && g_.options.input == Space::device; }
 
  private:
   void copy(int microbatch);

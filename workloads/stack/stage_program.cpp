@@ -35,29 +35,30 @@ bool travels(const Exchange& exchange) {
   });
 }
 
-/// Sets Transport::symmetric for all communication that can use symmetric memory. Returns the
-/// buffers that this communication reads and writes, sorted.
-std::vector<BufferId> set_symmetric(program::RankProgram& program) {
-  std::vector<BufferId> touched;
+/// Sets Transport::symmetric for all collectives over tp that have a symmetric kernel and all
+/// messages over tp and between stages. Moves the buffers that they touch from Space::device to
+/// Space::symmetric. Changes neither the ops nor the data that they send.
+void set_symmetric(program::RankProgram& program) {
+  const auto move = [&](const Slice& slice) {
+    Space& space = program.buffers.at(slice.buffer).space;
+    if (space == Space::device) space = Space::symmetric;
+  };
   const auto set = [&](program::Program& section) {
     for (program::Op& op : section.ops) {
       if (auto* const collective = std::get_if<Collective>(&op.payload)) {
         if (!travels(*collective)) continue;
         collective->transport = Transport::symmetric;
-        touched.push_back(collective->send.buffer);
-        touched.push_back(collective->receive.buffer);
+        move(collective->send);
+        move(collective->receive);
       } else if (auto* const exchange = std::get_if<Exchange>(&op.payload)) {
         if (!travels(*exchange)) continue;
         exchange->transport = Transport::symmetric;
-        for (const auto& transfer : exchange->transfers) touched.push_back(transfer.slice.buffer);
+        for (const program::Transfer& transfer : exchange->transfers) move(transfer.slice);
       }
     }
   };
   set(program.setup);
   for (program::Program& step : program.steps) set(step);
-  std::ranges::sort(touched);
-  touched.erase(std::ranges::unique(touched).begin(), touched.end());
-  return touched;
 }
 
 /// Sends activations [shard_tokens, hidden] and their gradients between stages. They are sent as a
@@ -67,10 +68,8 @@ class HandOvers : public OpWriter {
  public:
   using OpWriter::OpWriter;
 
-  /// Stores the result of an action until the message that sends it is written. It is released
-  /// after the message, unless its ownership is `kept`: a stage without layers may send an input
-  /// that stays on the device, or an output that verification reads.
-  void leave(const Action& made, const Passed& result) { made_[made] = result; }
+  /// Stores the result of an action until the message that sends it is written.
+  void leave(const Action& made, BufferId result) { made_[made] = result; }
   /// Appends the exchange of messages with a neighbouring stage to the program.
   void write(const HandOver& message) {
     const Action& named = message.made ? *message.made : *message.awaited;
@@ -81,11 +80,9 @@ class HandOvers : public OpWriter {
     const std::uint64_t rows =
         g_.activation() / (scatters ? static_cast<std::uint64_t>(g_.tp) : 1);  // in elements
     Exchange exchange;
-    Passed outgoing;
     BufferId incoming = no_buffer;
     if (message.made) {
-      outgoing = made_.extract(*message.made).mapped();
-      const Slice mine{.buffer = outgoing.buffer,
+      const Slice mine{.buffer = made_.extract(*message.made).mapped(),
                        .axis = mesh::Axis::tp,
                        .count = rows,
                        .step = scatters ? rows : 0};
@@ -97,11 +94,10 @@ class HandOvers : public OpWriter {
           program::receive_from(mesh::Axis::pp, message.offset, builder_.whole(incoming)));
     }
     builder_.emit(builder_.stream(message.offset > 0 ? "pp_next" : "pp_prev"), std::move(exchange));
-    release_if(outgoing.ownership == Ownership::released, outgoing.buffer);
     if (!message.awaited) return;
     received_[*message.awaited] = scatters ? gather(incoming, *message.awaited) : incoming;
   }
-  /// Returns the input that was received for an action. The caller must release it.
+  /// Returns the input that was received for an action.
   [[nodiscard]] BufferId take(const Action& awaited) { return received_.extract(awaited).mapped(); }
 
  private:
@@ -110,7 +106,6 @@ class HandOvers : public OpWriter {
     const BufferId whole = new_buffer(g_.activation(), kept_for(awaited));
     communicate(builder_, 0, CollectiveKind::all_gather, mesh::Axis::tp, builder_.whole(part),
                 builder_.whole(whole));
-    builder_.release(part);
     return whole;
   }
   [[nodiscard]] KeptFor kept_for(const Action& awaited) const {
@@ -121,8 +116,7 @@ class HandOvers : public OpWriter {
                                                           : std::nullopt;
   }
 
-  std::map<Action, Passed> made_;
-  std::map<Action, BufferId> received_;
+  std::map<Action, BufferId> made_, received_;
 };
 
 /// Trains replicas like torch.nn.DataParallel (see its documentation; Li et al., arXiv 2006.15704,
@@ -153,7 +147,6 @@ class Funnel : public OpWriter {
     const BufferId mine = new_buffer(count_, microbatch);
     communicate(builder_, 0, CollectiveKind::scatter, mesh::Axis::dp,
                 is_root() ? builder_.whole(of_all_.at(microbatch)) : Slice{}, builder_.whole(mine));
-    if (is_root()) builder_.release(of_all_.at(microbatch));
     return mine;
   }
   /// Sums gradients over replicas on the first one, bucket by bucket. Does nothing unless
@@ -184,16 +177,14 @@ class Funnel : public OpWriter {
 };
 
 /// Writes the program of one stage: its actions in the order of the schedule, the messages between
-/// them, the reduction of gradients over replicas, and the update. The buffers in `symmetric`
-/// (sorted) are allocated in symmetric memory.
+/// them, the reduction of gradients over replicas, and the update.
 class StageWriter {
  public:
-  StageWriter(const Request& request, const mesh::Coordinates& at,
-              const std::vector<BufferId>& symmetric)
+  StageWriter(const Request& request, const mesh::Coordinates& at)
       : request_(request),
         g_(request, at),
         types_(types_of(request.precision, g_.options.fp8_accumulate)),
-        builder_(request.mesh, symmetric),
+        builder_(request.mesh),
         parameters_(builder_, g_, request),
         weights_(builder_, g_, parameters_),
         gradients_(builder_, g_, parameters_, request),
@@ -213,12 +204,12 @@ class StageWriter {
         hand_overs_.write(std::get<HandOver>(step));
       }
     }
-    weights_.finish();
     gradients_.finish();
     funnel_.reduce(parameters_);
     if (!follows(g_)) updates_.write();
     funnel_.broadcast(parameters_);
     if (request_.keep == Keep::observables) parameters_.observe(builder_);
+    if (options_of(request_).transport == Transport::symmetric) set_symmetric(builder_.draft());
     return builder_.finish();
   }
 
@@ -242,18 +233,12 @@ class StageWriter {
     for (int layer = layers.first; layer < layers.end(); ++layer) {
       const bool is_last_layer = layer + 1 == layers.end();
       const bool is_kept = is_last_layer ? !sends : layers_.keeps_inputs();
-      const BufferId input = activation;
       weights_.before(layer);
-      activation =
-          layers_.forward(layer, microbatch, input, is_kept ? KeptFor{microbatch} : std::nullopt);
+      activation = layers_.forward(layer, microbatch, activation,
+                                   is_kept ? KeptFor{microbatch} : std::nullopt);
       weights_.after();
-      if (!layers_.keeps_inputs()) release_input(layer, microbatch);
     }
-    if (sends) {
-      const bool is_kept_input = layers.count == 0 && is_first(action) && inputs_.keeps();
-      return hand_overs_.leave(action,
-                               {activation, is_kept_input ? Ownership::kept : Ownership::released});
-    }
+    if (sends) return hand_overs_.leave(action, activation);
     if (g_.vocabulary > 0) {
       head_inputs_[microbatch] = activation;
       weights_.before(Parameters::vocabulary);
@@ -262,57 +247,41 @@ class StageWriter {
     }
     outputs_[microbatch] = activation;
     if (request_.keep == Keep::observables) observe_output(microbatch, activation);
-    if (!funnels(g_)) return;
-    funnel_.gather_output(microbatch, activation);
-    release_unless_kept(activation);
+    if (funnels(g_)) funnel_.gather_output(microbatch, activation);
   }
   /// Writes a whole backward pass, or only the part that computes input gradients.
   void backward(const Action& action) {
     const int microbatch = action.microbatch;
     const LayerRange layers = g_.layers_of(action.chunk);
     layers_.put_off_weight_gradients(action.pass == Pass::input_gradient);
-    Passed gradient{.ownership = Ownership::released};
+    BufferId gradient = no_buffer;
     if (is_last(action) && funnels(g_)) {
       outputs_[microbatch] = funnel_.loss_gradient(microbatch);
     }
     if (!is_last(action)) {
-      gradient.buffer = hand_overs_.take(action);
+      gradient = hand_overs_.take(action);
     } else if (g_.vocabulary > 0) {
       const BufferId head_input = head_inputs_.at(microbatch), logits = outputs_.at(microbatch);
       weights_.before(Parameters::vocabulary);
-      gradient.buffer = layers_.vocabulary_backward(microbatch, head_input, logits);
+      gradient = layers_.vocabulary_backward(microbatch, head_input, logits);
       weights_.after();
-      layers_.after_weight_gradients(Parameters::vocabulary, microbatch, [=, this] {
-        release_unless_kept(logits);
-        builder_.release(head_input);
-      });
     } else {
-      gradient.buffer = outputs_.at(microbatch);  // loss = 1/2 |Y|^2, so dY is Y
-      if (request_.keep == Keep::observables) gradient.ownership = Ownership::kept;
+      gradient = outputs_.at(microbatch);  // loss = 1/2 |Y|^2, so dY is Y
     }
     for (int layer = layers.end(); layer-- > layers.first;) {
       const bool sends_late = layer == layers.first && !g_.async_reduce;
       const InputGradient order = sends_late ? InputGradient::last : InputGradient::first;
       weights_.before(layer);
-      gradient = {layers_.backward(layer, microbatch, gradient, order), Ownership::released};
+      gradient = layers_.backward(layer, microbatch, gradient, order);
       weights_.after();
-      layers_.after_weight_gradients(layer, microbatch, [=, this] {
-        if (layers_.keeps_inputs()) release_input(layer, microbatch);
-        layers_.forget(layer, microbatch);
-      });
     }
-    if (!is_first(action)) {
-      // A last virtual stage with neither layers nor the vocabulary sends the model's output itself
-      // as the gradient. The output is kept if verification reads it.
-      return hand_overs_.leave(action, gradient);
-    }
+    if (!is_first(action)) return hand_overs_.leave(action, gradient);
     // In a real model, the gradient would be passed on to an embedding. No weight gradient depends
     // on it, so verification compares it directly.
     if (request_.keep == Keep::observables) {
-      builder_.observe("input.gradient", builder_.whole(gradient.buffer),
+      builder_.observe("input.gradient", builder_.whole(gradient),
                        sample_shard(g_, microbatch, g_.hidden, g_.hidden));
     }
-    release_unless_kept(gradient.buffer);
   }
   void weight_gradients(const Action& action) {
     if (is_last(action) && g_.vocabulary > 0) {
@@ -348,18 +317,6 @@ class StageWriter {
       done += positions.count;
     }
   }
-  void release_unless_kept(BufferId buffer) {
-    if (request_.keep == Keep::nothing) builder_.release(buffer);
-  }
-  /// Releases the input of a layer, or returns it to Inputs if it is an input of the model.
-  void release_input(int layer, int microbatch) {
-    const BufferId input = layers_.input_of(layer, microbatch);
-    if (layer == 0 && g_.first_stage() && g_.layers_of(0).count > 0) {
-      inputs_.give_back(input);
-    } else {
-      builder_.release(input);
-    }
-  }
 
   const Request& request_;
   Geometry g_;
@@ -383,18 +340,7 @@ class StageWriter {
 
 program::RankProgram build_stage(const Request& request, const mesh::Coordinates& at) {
   if (types_of(request.precision).casts_operands()) require_fp8_extents({request, at});
-  program::RankProgram program = StageWriter{request, at, {}}.write();
-  if (options_of(request).transport != Transport::symmetric) return program;
-  // With transport=symmetric, collectives over tp that have a symmetric kernel and messages over tp
-  // and between stages use Transport::symmetric, and every buffer that they touch is in
-  // Space::symmetric. The option changes neither the ops nor the data that they send. The memory of
-  // a buffer is chosen when it is allocated, but the ops that send it are known only when the
-  // program is complete. So the program is written twice.
-  const std::vector<BufferId> touched = set_symmetric(program);
-  if (touched.empty()) return program;
-  program = StageWriter{request, at, touched}.write();
-  static_cast<void>(set_symmetric(program));
-  return program;
+  return StageWriter{request, at}.write();
 }
 
 }  // namespace isoscale::workloads::stack

@@ -18,7 +18,6 @@ namespace {
 struct GatheredRows {
   std::vector<Operand> blocks;  ///< blocks of rows, in the order in which they arrive
   std::vector<Operand> pieces;  ///< the same rows, in as few contiguous pieces as possible
-  BufferId received = no_buffer;
 };
 
 /// Gathers the rows of all ranks before a pair of GEMMs, and sums and scatters them after it, for
@@ -32,7 +31,7 @@ class TensorRows : public OpWriter {
   using OpWriter::OpWriter;
 
   /// Gathers the rows [shard_tokens, hidden] of all ranks; without sequence parallelism every rank
-  /// already has all rows. The result may refer to `shard`, so release the result before `shard`.
+  /// already has all rows. The result may refer to `shard`.
   [[nodiscard]] GatheredRows gather(BufferId shard) {
     if (!g_.sequence_parallel) {
       const Operand whole = block_of(builder_.whole(shard), {.count = g_.tokens});
@@ -40,19 +39,16 @@ class TensorRows : public OpWriter {
     }
     if (g_.ring) return gather_ring(shard);
     const std::uint64_t sent = g_.shard_tokens / g_.chunks, rows = g_.tokens / g_.chunks;
+    const BufferId received = new_rows(g_.tokens);
     GatheredRows result;
-    result.received = new_rows(g_.tokens);
     for (std::uint64_t chunk = 0; chunk < g_.chunks; ++chunk) {
-      const Slice block = rows_in(result.received, chunk * rows, rows);
+      const Slice block = rows_in(received, chunk * rows, rows);
       communicate(builder_, builder_.stream("tp"), CollectiveKind::all_gather, mesh::Axis::tp,
                   rows_in(shard, chunk * sent, sent), block);
       result.blocks.push_back(block_of(block, {.first = chunk * rows, .count = rows}));
     }
-    result.pieces = {block_of(builder_.whole(result.received), {.count = g_.tokens})};
+    result.pieces = {block_of(builder_.whole(received), {.count = g_.tokens})};
     return result;
-  }
-  void release(const GatheredRows& rows) {
-    if (rows.received != no_buffer) builder_.release(rows.received);
   }
 
   /// Writes the GEMM of some rows, plus the addend, into `d`.
@@ -71,25 +67,23 @@ class TensorRows : public OpWriter {
     return g_.ring ? reduce_ring(product, out, residual) : reduce_scatter(product, out, residual);
   }
   void close(BufferId out, BufferId addend) {
-    if (addend == no_buffer) return;
-    add(out, addend);
-    if (g_.ring) builder_.release(addend);  // a partial sum that arrived, not the residual
+    if (addend != no_buffer) add(out, addend);
   }
 
  private:
   [[nodiscard]] GatheredRows gather_ring(BufferId shard) {
     const std::uint64_t rows = g_.shard_tokens;
+    const BufferId received = new_rows(g_.tokens - rows);
     GatheredRows result;
-    result.received = new_rows(g_.tokens - rows);
     Slice block = builder_.whole(shard);
     result.blocks = {block_of(block, {.count = rows})};
     for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
-      const Slice arriving = rows_in(result.received, first - rows, rows);
+      const Slice arriving = rows_in(received, first - rows, rows);
       pass_on(builder_, builder_.stream("tp"), mesh::Axis::tp, block, arriving);
       block = arriving;
       result.blocks.push_back(block_of(block, {.first = first, .count = rows}));
     }
-    result.pieces = {result.blocks.front(), block_of(builder_.whole(result.received),
+    result.pieces = {result.blocks.front(), block_of(builder_.whole(received),
                                                      {.first = rows, .count = g_.tokens - rows})};
     return result;
   }
@@ -122,7 +116,6 @@ class TensorRows : public OpWriter {
       communicate(builder_, builder_.stream("tp"), CollectiveKind::reduce_scatter, mesh::Axis::tp,
                   rows_in(partial, chunk * rows, rows), rows_in(out, chunk * kept, kept));
     }
-    builder_.release(partial);
     return residual;
   }
 
@@ -136,14 +129,10 @@ class TensorRows : public OpWriter {
     for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
       const BufferId mine = new_rows(rows);
       product({first, rows}, matrix_of(mine), {});
-      if (arrived != no_buffer) {
-        add(mine, arrived);
-        builder_.release(arrived);
-      }
+      if (arrived != no_buffer) add(mine, arrived);
       arrived = new_rows(rows);
       pass_on(builder_, builder_.stream("tp"), mesh::Axis::tp, builder_.whole(mine),
               builder_.whole(arrived));
-      builder_.release(mine);
     }
     Addend addend;
     if (residual != no_buffer) addend = {.beta = 1, .c = matrix_of(residual)};
@@ -185,7 +174,6 @@ void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out,
     linear_.forward(linear, microbatch, block, block.rows, rows_of(y, first, count, linear.outputs),
                     {}, input_copy);
   }
-  tp_rows.release(x);
 }
 
 BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId residual,
@@ -209,7 +197,6 @@ BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId
 
 BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId in, BufferId d_out,
                                       int microbatch) {
-  const bool is_cast = linear.operands == Operands::cast;
   TensorRows tp_rows{builder_, g_, types_};
   GatheredRows rows = tp_rows.gather(d_out);
   if (g_.gathers()) {
@@ -221,26 +208,23 @@ BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId 
   std::vector<Operand> gradients;
   for (const Operand& block : rows.blocks) {
     gradients.push_back(linear_.gradient(linear, block));
-    const bool are_all_cast = is_cast && gradients.size() == rows.blocks.size();
-    if (are_all_cast) tp_rows.release(rows);  // the GEMMs read the cast copies
     linear_.input_gradient(linear, gradients.back(), block.rows,
                            rows_of(dx, block.rows.first, block.rows.count, linear.inputs), {});
   }
   if (g_.gathers()) {
     d_in = scatter_columns(d_in, linear.inputs / static_cast<std::uint64_t>(g_.tp));
   }
-  after_weight_gradients(layer, microbatch, [=, this]() mutable {
+  after_weight_gradients(layer, microbatch, [=, this] {
     linear_.weight_gradient(with_gradient(linear, microbatch), microbatch,
-                            {all_rows(in, linear.inputs)}, is_cast ? gradients : rows.pieces);
+                            {all_rows(in, linear.inputs)},
+                            linear.operands == Operands::cast ? gradients : rows.pieces);
     gradients_.done(linear.gradient, microbatch);
-    if (!is_cast) return tp_rows.release(rows);
-    for (const Operand& gradient : gradients) linear_.release(gradient);
   });
   return d_in;
 }
 
-BufferId LayerWriter::first_backward(const First& first, const Operand& d_out,
-                                     const Passed& residual, InputGradient order) {
+BufferId LayerWriter::first_backward(const First& first, const Operand& d_out, BufferId residual,
+                                     InputGradient order) {
   const int layer = first.layer, microbatch = first.microbatch;
   const Linear& linear = first.linear;
   const BufferId in = first.in;
@@ -255,11 +239,7 @@ BufferId LayerWriter::first_backward(const First& first, const Operand& d_out,
     GatheredRows rows;
     if (gathers_input) rows = all ? *all : tp_rows.gather(in);
     linear_.weight_gradient(with_gradient(linear, microbatch), microbatch, rows.pieces, {d_out});
-    tp_rows.release(rows);
     gradients_.done(linear.gradient, microbatch);
-  };
-  const auto release_residual = [=, this] {
-    if (residual.ownership == Ownership::released) builder_.release(residual.buffer);
   };
   if (order == InputGradient::last) after_weight_gradients(layer, microbatch, weights);
   const BufferId d_in = new_buffer(g_.activation());
@@ -269,16 +249,11 @@ BufferId LayerWriter::first_backward(const First& first, const Operand& d_out,
   // The weight gradient, if it is written next, can hide the sum of the input gradient over tp.
   const bool hides = g_.async_reduce && !puts_off_ && order == InputGradient::first;
   const BufferId addend =
-      tp_rows.reduce(product, d_in, residual.buffer,
+      tp_rows.reduce(product, d_in, residual,
                      hides ? TensorRows::Hiding::possible : TensorRows::Hiding::impossible);
   if (puts_off_) tp_rows.close(d_in, addend);
-  const bool closes_later = addend != no_buffer && !puts_off_;
-  if (!closes_later) after_weight_gradients(layer, microbatch, release_residual);
   if (order == InputGradient::first) after_weight_gradients(layer, microbatch, weights);
-  if (closes_later) {  // the weight gradient hides the communication
-    tp_rows.close(d_in, addend);
-    release_residual();
-  }
+  if (!puts_off_) tp_rows.close(d_in, addend);  // the weight gradient hides the communication
   return d_in;
 }
 
@@ -306,8 +281,6 @@ BufferId LayerWriter::gather_columns(BufferId part, std::uint64_t columns, KeptF
   const BufferId out = new_buffer(g_.tokens * columns * tp, kept);
   copy(builder_, 0, g_.tokens, columns, columns_of_ranks(blocks, columns, Order::by_rank),
        columns_of_ranks(out, columns, Order::side_by_side), tp);
-  builder_.release(blocks);
-  builder_.release(part);
   return out;
 }
 
@@ -319,8 +292,6 @@ BufferId LayerWriter::scatter_columns(BufferId partial, std::uint64_t columns) {
   const BufferId mine = new_buffer(g_.tokens * columns);
   communicate(builder_, 0, CollectiveKind::reduce_scatter, mesh::Axis::tp, builder_.whole(blocks),
               builder_.whole(mine));
-  builder_.release(blocks);
-  builder_.release(partial);
   return mine;
 }
 

@@ -203,7 +203,7 @@ void Parameters::draw_parts(Builder& builder, std::uint64_t seed, BufferId into,
                             BufferId whole) const {
   BufferId scratch = whole;
   if (whole == no_buffer) {
-    scratch = builder.allocate(
+    scratch = builder.temporary(
         {.dtype = builder.buffer(into).dtype, .role = Role::workspace, .count = largest_bucket()});
   }
   for (const Bucket& bucket : buckets_) {
@@ -212,7 +212,6 @@ void Parameters::draw_parts(Builder& builder, std::uint64_t seed, BufferId into,
     const Slice drawn = flat(scratch, bucket.offset - base, bucket.count);
     copy_flat(builder, 0, plan_.own_part(drawn), part(into, bucket));
   }
-  if (whole == no_buffer) builder.release(scratch);
 }
 
 std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) const {
@@ -262,16 +261,14 @@ void Parameters::gather_observed(Builder& builder, BufferId from, BufferId to) c
   for (const Bucket& bucket : buckets_) {
     Slice mine =
         is_whole ? plan_.own_part(flat(from, bucket.offset, bucket.count)) : part(from, bucket);
-    BufferId copy = no_buffer;
     if (builder.buffer(from).space != Space::device) {  // only device memory can be sent
-      copy = builder.allocate(
+      const BufferId copy = builder.temporary(
           {.dtype = builder.buffer(from).dtype, .role = Role::workspace, .count = mine.count});
       copy_flat(builder, 0, mine, builder.whole(copy));
       mine = builder.whole(copy);
     }
     communicate(builder, 0, CollectiveKind::all_gather, plan_.axis, mine,
                 flat(to, bucket.offset, bucket.count));
-    if (copy != no_buffer) builder.release(copy);
   }
 }
 

@@ -64,7 +64,7 @@ class Gradients {
   void cast(StreamId on, const Slice& from, const Slice& to, double scale);
   /// narrowed() returns a copy of gradients in the type in which they are sent (grad_dtype).
   /// widen() casts such a copy, or the part of it that a reduce-scatter left, back to the type in
-  /// which gradients accumulate, and releases it.
+  /// which gradients accumulate.
   [[nodiscard]] Slice narrowed(const Slice& wide);
   void widen(const Slice& narrow, const Slice& wide);
   void reduce_scatter(const Slice& whole, const Slice& part);
@@ -99,12 +99,12 @@ struct WeightUse {
   std::size_t action = 0;  ///< index of its action among the stage's actions that read weights
 };
 
-/// Makes the whole weights of a layer available on the device before each pass that reads them, and
-/// releases them afterwards. Weights that stay on the device are always available. Sharded weights
-/// (zero=3) are gathered from the ranks that share them, bucket by bucket. Weights in host memory
-/// (offload=weights) are copied to the device, layer by layer, or advised to move there if the
-/// memory is managed. This is done `prefetch` buckets or layers ahead and, if the option `overlap`
-/// is on, on another stream than the GEMMs.
+/// Makes the whole weights of a layer available on the device during each pass that reads them.
+/// Weights that stay on the device are always available. Sharded weights (zero=3) are gathered from
+/// the ranks that share them, bucket by bucket. Weights in host memory (offload=weights) are copied
+/// to the device, layer by layer, or advised to move there if the memory is managed. This is done
+/// `prefetch` buckets or layers ahead and, if the option `overlap` is on, on another stream than
+/// the GEMMs.
 class Weights {
  public:
   Weights(Builder& builder, const Geometry& geometry, const Parameters& parameters);
@@ -115,8 +115,6 @@ class Weights {
   void before(int layer);
   /// Must be called after the ops of each use have been written.
   void after();
-  /// Must be called after the last use of any weights.
-  void finish() { slots_.release(); }
   /// Returns the slice of a tensor's weights; `layer` must be in use. For the output projection,
   /// which is a single tensor, `tensor` does not matter.
   [[nodiscard]] Slice of(int layer, Tensor tensor) const;

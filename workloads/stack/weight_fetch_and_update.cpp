@@ -243,8 +243,6 @@ void Updates::write() {
     }
     give_back(buckets[i], bundle);
   }
-  states_.release();
-  weights_.release();
 }
 
 Updates::Bundle Updates::fetch(std::size_t number) {

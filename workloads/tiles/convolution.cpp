@@ -46,7 +46,7 @@ void Convolution::convolve(const Region& region, BufferId in, const Slice& kerne
   // A sum in a narrow type would be rounded once for each tap. So the sum is in a wide type, and is
   // rounded once.
   const std::uint64_t line = region.columns * g_.pixel();
-  const BufferId wide = builder_.allocate(
+  const BufferId wide = builder_.temporary(
       {.dtype = types_.accumulate, .role = program::Role::workspace, .count = region.rows * line});
   const Slice whole{.buffer = wide, .count = region.rows * line};
   const auto cast = [&](const Matrix& from, const Matrix& to) {
@@ -69,7 +69,6 @@ void Convolution::convolve(const Region& region, BufferId in, const Slice& kerne
   cast(lines(in), stack::dense(whole, region.rows, line));
   add_taps(region, in, kernel, adjoint, {sum, sum});
   cast(stack::dense(whole, region.rows, line), lines(out));
-  builder_.release(wide);
 }
 
 void Convolution::add_taps(const Region& region, BufferId in, const Slice& kernel, Adjoint adjoint,

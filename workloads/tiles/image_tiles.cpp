@@ -96,20 +96,18 @@ class Halo {
   }
   void exchange_columns(program::BufferId tile) {
     program::Exchange exchange;
-    std::vector<BufferId> sent;
     for (Side& side : sides_) {
-      sent.push_back(packed());
+      const BufferId sent = packed();
       side.received = packed();
-      copy_columns(columns_of(tile, side.sent_from), dense_columns(sent.back()));
+      copy_columns(columns_of(tile, side.sent_from), dense_columns(sent));
       exchange.transfers.push_back(
-          program::send_to(mesh::Axis::tp, side.offset, builder_.whole(sent.back())));
+          program::send_to(mesh::Axis::tp, side.offset, builder_.whole(sent)));
     }
     for (const Side& side : sides_ | std::views::reverse) {  // for the order see exchange_rows()
       exchange.transfers.push_back(
           program::receive_from(mesh::Axis::tp, side.offset, builder_.whole(side.received)));
     }
     builder_.emit(stream_, std::move(exchange));
-    for (const BufferId buffer : sent) builder_.release(buffer);
   }
   void wrap_rows(program::BufferId tile) {
     const auto copy = [&](std::uint64_t from, std::uint64_t to) {
@@ -154,13 +152,12 @@ class Halo {
   void unpack(program::BufferId tile) {
     for (const Side& side : sides_) {
       copy_columns(dense_columns(side.received), columns_of(tile, side.received_at));
-      builder_.release(side.received);
     }
   }
   [[nodiscard]] program::BufferId packed() const {
-    return builder_.allocate({.dtype = type_,
-                              .role = program::Role::workspace,
-                              .count = (g_.tile.rows + 2 * g_.halo) * g_.halo * g_.pixel()});
+    return builder_.temporary({.dtype = type_,
+                               .role = program::Role::workspace,
+                               .count = (g_.tile.rows + 2 * g_.halo) * g_.halo * g_.pixel()});
   }
   /// Returns a strip of a tile with all its rows, those of the halo included. It is as wide as the
   /// halo, and begins at column `column` of the halo.
