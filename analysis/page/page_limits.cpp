@@ -32,6 +32,12 @@ std::string text_of(const Json& value) {
   return value.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
+/// Returns the host of a rank; "" if it has no name, which is null in JSON.
+std::string host_name(const Json& rank) {
+  const Json& host = rank.at("host");
+  return host.is_null() ? std::string{} : host.get<std::string>();
+}
+
 /// Returns the keys of the facts in `part` ("text" or "number") that kinds_of_ranks() leaves out.
 std::set<std::string> own_keys(const Json& ranks, const char* part) {
   std::set<std::string> own{"gpu_uuid", "gpu_pci", "gpu_serial", "gpu_nvlink_peers", "bound_cpus"};
@@ -40,7 +46,7 @@ std::set<std::string> own_keys(const Json& ranks, const char* part) {
   std::set<std::string> compared, shared;
   for (const Json& rank : ranks) {
     for (const auto& [key, value] : rank.at(part).items()) {
-      auto& seen = by_key[key][rank.at("host").get<std::string>()];
+      auto& seen = by_key[key][host_name(rank)];
       if (!seen.empty()) compared.insert(key);
       const bool is_new = seen.insert(text_of(value)).second;
       if (!is_new) shared.insert(key);
@@ -208,7 +214,7 @@ Json kinds_of_ranks(const Json& ranks) {
     if (is_new) kinds.push_back({.text = std::move(text), .number = std::move(number)});
     Kind& kind = kinds[at->second];
     kind.ranks.push_back(rank.at("rank").get<int>());
-    kind.hosts.insert(rank.at("host").get<std::string>());
+    kind.hosts.insert(host_name(rank));
   }
   std::ranges::stable_sort(kinds, std::ranges::greater{},
                            [](const Kind& kind) { return kind.ranks.size(); });

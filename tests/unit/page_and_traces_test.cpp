@@ -98,6 +98,8 @@ TEST(Prune, PutsRanksThatAreAlikeTogether) {
   EXPECT_EQ(kinds[0]["number"], (Json{{"cores", 64}}));
   EXPECT_EQ(kinds[1]["ranks"], "7");
   EXPECT_EQ(kinds_of_ranks(hosts).size(), 2U);
+  hosts[0]["host"] = Json{};  // a host without a name
+  EXPECT_EQ(kinds_of_ranks(hosts).size(), 2U);
 }
 
 TEST(PageBudget, SamplesPicturesThenLeavesPointsOfFewRanksOut) {
