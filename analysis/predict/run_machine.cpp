@@ -295,7 +295,8 @@ simulate::Machine run_machine(const RunData& run) {
   const PointData* const point = largest == points.end() ? nullptr : *largest;
   simulate::Machine machine{.name = name_of(run),
                             .source = fmt::format("run {} of {}", run.id, run.created)};
-  machine.measured = calibrated(run, calibration, point == nullptr ? "" : results::stored_dtype(*point));
+  machine.measured =
+      calibrated(run, calibration, point == nullptr ? "" : results::stored_dtype(*point));
   machine.overlap = overlap_of_rows(run);
   machine.noise.launch = assumed_launch_deviation;
   if (point == nullptr) return machine;
