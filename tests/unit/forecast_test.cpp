@@ -365,17 +365,12 @@ TEST(PredictionPage, OfVeryManyRankCountsShowsSomeWithBothEnds) {
   }
 }
 
-TEST(PredictionPage, CutsWhatIsTooMuchAndSaysSo) {
+TEST(PredictionPage, LeavesOutWhatIfsThatAreTooManyAndSaysSo) {
   Prediction many = prediction();
   many.what_if.resize(5000, many.what_if.front());
   const auto first = page::page_data(many);
   EXPECT_EQ(first["prediction"]["what_if"].size(), page::most_page_forecasts / 2 - 1);
   EXPECT_FALSE(first["notes"].empty());
-  Prediction wordy = prediction();
-  wordy.machine = std::string(1'000'000, 'x');
-  const auto cut = page::page_data(wordy);
-  EXPECT_LT(cut.dump().size(), 100'000U);
-  EXPECT_FALSE(cut["notes"].empty());
 }
 
 }  // namespace
