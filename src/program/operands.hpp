@@ -200,7 +200,8 @@ constexpr auto operand_table(const Advise* /*op*/) {
 }
 constexpr auto operand_table(const Norm* /*op*/) {
   return std::tuple{
-      reads("x", &Norm::x), optional(reads("the addend", &Norm::addend)),
+      reads("x", &Norm::x),
+      reads("the addend", &Norm::addend).when([](const Norm& op) { return exists(op.sum); }),
       writes("the sum", &Norm::sum).when([](const Norm& op) { return exists(op.addend); }),
       writes("y", &Norm::y),
       writes("the inverse", &Norm::inverse, Elements::wide).sized([](const Norm& op) -> Extents {

@@ -194,7 +194,7 @@ TEST_F(OperandsOfOps, AreAllNeeded) {
 
   const Slice inverse = slice(rows);
   expect_needed(Norm{.inverse = inverse}, &Norm::x, &Norm::y, &Norm::inverse);
-  expect_needed(Norm{.addend = matrix(), .inverse = inverse}, &Norm::x, &Norm::sum, &Norm::y,
+  expect_needed(Norm{.inverse = inverse}, &Norm::x, &Norm::addend, &Norm::sum, &Norm::y,
                 &Norm::inverse);
   expect_needed(NormGradient{.inverse = inverse}, &NormGradient::dy, &NormGradient::s,
                 &NormGradient::dx, &NormGradient::inverse);

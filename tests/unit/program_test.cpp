@@ -239,6 +239,7 @@ TEST_F(OpBytes, AreNotAskedOfOpsThatAreIllFormed) {
       {with(norm, &Norm::inverse, Slice{}), "no buffer for the inverse"},
       {with(norm, &Norm::inverse, four), "the inverse: 4 elements, not 6"},
       {with(norm, &Norm::addend, x), "no buffer for the sum"},
+      {with(norm, &Norm::sum, x), "no buffer for the addend"},
       {back, "none"},
       {with(back, &NormGradient::inverse, four), "the inverse: 4 elements"},
       {gelu, "none"},

@@ -36,11 +36,13 @@ class OpCase {
     at.batch_stride = extents.rows * at.row_stride + (one_.coin() ? one_.below(3) : 0);
     place(&at.slice, member, one_.take(type, extents.batch * at.batch_stride, values));
   }
-  /// Adds the matrices of the op's table, with numbers to read; the optional ones if asked for.
+  /// Adds the matrices of the op's table, with numbers to read. Those that only some ops of the
+  /// kind have are added if `with_optional` is true.
   void matrices(bool with_optional = false) {
     program::for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
       if constexpr (std::is_same_v<decltype(operand.member), program::Matrix Op::*>) {
-        if (operand.is_optional && !with_optional) return;
+        const bool is_in_all = !operand.is_optional && operand.condition == nullptr;
+        if (!is_in_all && !with_optional) return;
         const bool is_read = operand.mode == program::Mode::read;
         matrix(operand.member, is_read ? Values::numbers : Values::bits);
       }
