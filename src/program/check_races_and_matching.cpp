@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,54 +20,99 @@
 namespace isoscale::program {
 namespace {
 
-/// Returns the index of the op that is number `count` of `stream`, counted from 1.
-std::uint32_t op_index(const Program& program, StreamId stream, std::uint32_t count) {
-  std::uint32_t index = 0;
-  while (program.ops[index].stream != stream || --count > 0) ++index;
-  return index;
-}
-
-/// Throws base::Error unless all ops of `need` are known to have finished before op `later`.
-void require_ordered(const Program& program, const Clock& known, std::uint32_t later,
-                     const Clock& need) {
-  if (known.covers(need)) return;
+struct Toucher {
+  std::uint32_t op = 0;
   StreamId stream = 0;
-  while (known.done[stream] >= need.done[stream]) ++stream;
-  const std::uint32_t earlier = op_index(program, stream, need.done[stream]);
-  const Op& a = program.ops[earlier];
+  std::uint32_t count = 0;
+};
+
+/// The last accesses to a stretch of storage: its last writer, and the last reader since then on
+/// each stream.
+struct Stretch {
+  std::uint64_t end = 0;
+  std::optional<Toucher> writer;
+  std::array<std::optional<Toucher>, max_streams> readers;
+};
+
+/// Divides the storage of one space into stretches; all bytes of a stretch have the same last
+/// accesses.
+class StorageState {
+ public:
+  explicit StorageState(std::uint64_t bytes) {
+    if (bytes > 0) stretches_[0] = Stretch{.end = bytes, .writer = {}, .readers = {}};
+  }
+
+  /// Calls visit(stretch) for the stretches that cover bytes begin to end - 1, after splitting
+  /// stretches that reach beyond this range.
+  template <class Visit>
+  void for_each(std::uint64_t begin, std::uint64_t end, const Visit& visit) {
+    split(begin);
+    split(end);
+    for (auto at = stretches_.find(begin); at != stretches_.end() && at->first < end; ++at) {
+      visit(at->second);
+    }
+  }
+
+ private:
+  void split(std::uint64_t at) {
+    auto next = stretches_.lower_bound(at);
+    if (next != stretches_.end() && next->first == at) return;
+    if (next == stretches_.begin()) return;
+    auto hit = std::prev(next);
+    if (hit->second.end <= at) return;
+    stretches_.emplace_hint(next, at, hit->second);
+    hit->second.end = at;
+  }
+
+  std::map<std::uint64_t, Stretch> stretches_;
+};
+
+void require_ordered(const Program& program, const Clock& known, std::uint32_t later,
+                     const std::optional<Toucher>& earlier) {
+  if (!earlier || known.done[earlier->stream] >= earlier->count) return;
+  const Op& a = program.ops[earlier->op];
   const Op& b = program.ops[later];
   throw base::Error(fmt::format(
       "race: op {} ({}, {}, layer {}, microbatch {}) and op {} ({}, {}, layer {}, microbatch {}) "
       "touch the same storage and nothing orders them",
-      earlier, name(kind_of(a.payload)), name(a.place.phase), a.place.layer, a.place.microbatch,
+      earlier->op, name(kind_of(a.payload)), name(a.place.phase), a.place.layer, a.place.microbatch,
       later, name(kind_of(b.payload)), name(b.place.phase), b.place.layer, b.place.microbatch));
 }
 
-/// Proves from the waits alone that ops which touch the same bytes of an arena are ordered.
 void check_section(const RankProgram& whole, const Program& program, const mesh::Shape& mesh) {
   const std::vector<Clock> before = clocks_before(program);
-  std::vector<BufferHistory> arenas;
-  for (const std::uint64_t bytes : whole.arena_bytes) arenas.emplace_back(bytes, Clock{});
+  std::vector<StorageState> spaces;
+  for (const std::uint64_t bytes : whole.arena_bytes) spaces.emplace_back(bytes);
   std::array<std::uint32_t, max_streams> counts{};
   for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
-    Clock known = before[i], need;
-    known.join(op.stream, ++counts[op.stream]);  // an op may touch what it has touched itself
+    const Toucher me{.op = i, .stream = op.stream, .count = ++counts[op.stream]};
     for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
       const Buffer& buffer = whole.buffers[slice.buffer];
-      const auto space = static_cast<std::size_t>(buffer.space);
       const std::uint64_t size = element_size(buffer.dtype);
-      Access touched = access(slice, mesh, mode);
-      touched.begin = buffer.offset + touched.begin * size;
-      touched.end = buffer.offset + touched.end * size;
-      if (touched.end > whole.arena_bytes[space]) {
-        throw base::Error(fmt::format("op {} touches byte {} of the {} arena of {} bytes", i,
-                                      touched.end, name(buffer.space), whole.arena_bytes[space]));
+      const Access touched = access(slice, mesh, mode);
+      const auto space = static_cast<std::size_t>(buffer.space);
+      const std::uint64_t end = buffer.offset + touched.end * size;
+      if (end > whole.arena_bytes[space]) {
+        throw base::Error(fmt::format("op {} touches byte {} of the {} arena of {} bytes", i, end,
+                                      name(buffer.space), whole.arena_bytes[space]));
       }
-      arenas[space].require(touched, need);
-      arenas[space].note(touched, op.stream, counts[op.stream]);
+      spaces[space].for_each(buffer.offset + touched.begin * size, end, [&](Stretch& stretch) {
+        const auto against = [&](const std::optional<Toucher>& earlier) {
+          if (earlier && earlier->op != i) require_ordered(program, before[i], i, earlier);
+        };
+        against(stretch.writer);
+        if (mode == Mode::read) {
+          stretch.readers[op.stream] = me;
+          return;
+        }
+        for (auto& reader : stretch.readers) {
+          against(reader);
+          reader.reset();
+        }
+        stretch.writer = me;
+      });
     });
-    require_ordered(program, known, i, need);
   }
 }
 

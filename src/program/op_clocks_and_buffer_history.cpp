@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "base/error.hpp"
 
 namespace isoscale::program {
@@ -36,53 +34,61 @@ std::vector<Clock> clocks_before(const Program& program) {
 }
 
 BufferHistory::BufferHistory(std::uint64_t count, const Clock& birth)
-    : segments_{{0, {.end = count, .written = false, .writers = birth, .readers = {}}}} {}
+    : segments_{{.begin = 0, .end = count, .written = false, .writers = birth, .readers = {}}} {}
 
-template <class Visit>
-void BufferHistory::for_each_touched(const Access& access, const Visit& visit) const {
-  auto at = std::prev(segments_.upper_bound(access.begin));
-  for (; at != segments_.end() && at->first < access.end; ++at) visit(at->second);
+std::size_t BufferHistory::find(std::uint64_t element) const {
+  if (segments_.size() == 1) return 0;  // most buffers are only ever touched as a whole
+  const auto after = std::ranges::upper_bound(segments_, element, {}, &Segment::begin);
+  return static_cast<std::size_t>(after - segments_.begin()) - 1;
+}
+
+std::span<const BufferHistory::Segment> BufferHistory::touched(const Access& access) const {
+  const std::size_t first = find(access.begin);
+  std::size_t past = first;
+  while (past < segments_.size() && segments_[past].begin < access.end) ++past;
+  return std::span{segments_}.subspan(first, past - first);
 }
 
 void BufferHistory::require(const Access& access, Clock& need) const {
-  for_each_touched(access, [&](const Segment& segment) {
+  for (const Segment& segment : touched(access)) {
     need.join(segment.writers);
     if (access.mode == Mode::write) need.join(segment.readers);
-  });
+  }
 }
 
 bool BufferHistory::written(const Access& access) const {
-  bool all = true;
-  for_each_touched(access, [&](const Segment& segment) { all = all && segment.written; });
-  return all;
+  return std::ranges::all_of(touched(access), &Segment::written);
 }
 
-BufferHistory::Segments::iterator BufferHistory::split(Segments::iterator segment,
-                                                       std::uint64_t element) {
-  const auto right = segments_.emplace_hint(std::next(segment), element, segment->second);
-  segment->second.end = element;
-  return right;
+void BufferHistory::split_at(std::uint64_t element) {
+  const std::size_t s = find(element);
+  if (segments_[s].begin == element) return;
+  Segment right = segments_[s];
+  right.begin = element;
+  segments_[s].end = element;
+  segments_.insert(segments_.begin() + static_cast<std::ptrdiff_t>(s) + 1, right);
 }
 
 void BufferHistory::note(const Access& access, StreamId stream, std::uint32_t count) {
-  auto first = std::prev(segments_.upper_bound(access.begin));
-  if (first->first < access.begin) first = split(first, access.begin);
-  auto last = first;
-  while (last->second.end < access.end) ++last;
-  if (last->second.end > access.end) split(last, access.end);
-  const auto past = std::next(last);
+  split_at(access.begin);
+  if (access.end < segments_.back().end) split_at(access.end);
+  const std::span<const Segment> affected = touched(access);
+  const auto first = static_cast<std::size_t>(affected.data() - segments_.data());
+  const std::size_t past = first + affected.size();
   if (access.mode == Mode::read) {
-    for (auto at = first; at != past; ++at) at->second.readers.join(stream, count);
+    for (std::size_t s = first; s < past; ++s) segments_[s].readers.join(stream, count);
     return;
   }
-  first->second = {.end = access.end, .written = true, .writers = {}, .readers = {}};
-  first->second.writers.join(stream, count);
-  segments_.erase(std::next(first), past);
+  Segment& whole = segments_[first];
+  whole = {.begin = access.begin, .end = access.end, .written = true, .writers = {}, .readers = {}};
+  whole.writers.join(stream, count);
+  segments_.erase(segments_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+                  segments_.begin() + static_cast<std::ptrdiff_t>(past));
 }
 
 Clock BufferHistory::users() const {
   Clock all;
-  for (const auto& [begin, segment] : segments_) {
+  for (const Segment& segment : segments_) {
     all.join(segment.writers);
     all.join(segment.readers);
   }
@@ -90,7 +96,7 @@ Clock BufferHistory::users() const {
 }
 
 void BufferHistory::drain() {
-  for (auto& [begin, segment] : segments_) {
+  for (Segment& segment : segments_) {
     segment.writers = {};
     segment.readers = {};
   }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
+#include <span>
 #include <vector>
 
 #include "program/op.hpp"
@@ -42,8 +42,7 @@ struct Clock {
 /// order and waits. Throws base::Error if an op waits for an op that is issued later.
 [[nodiscard]] std::vector<Clock> clocks_before(const Program& program);
 
-/// The last writers, and the readers since then, of each part of a buffer that has storage. Also
-/// serves for a whole arena, whose elements are then bytes.
+/// The last writers, and the readers since then, of each part of a buffer that has storage.
 class BufferHistory {
  public:
   /// `count` is the buffer's number of elements. `birth` holds the ops that last used the storage
@@ -64,21 +63,17 @@ class BufferHistory {
 
  private:
   struct Segment {
-    std::uint64_t end = 0;
+    std::uint64_t begin = 0, end = 0;
     bool written = false;
     Clock writers;  ///< the last writer; until there is one, the last users of the storage before
                     ///< this buffer
     Clock readers;
   };
-  using Segments = std::map<std::uint64_t, Segment>;  ///< the key is a segment's first element
+  [[nodiscard]] std::size_t find(std::uint64_t element) const;
+  [[nodiscard]] std::span<const Segment> touched(const Access& access) const;
+  void split_at(std::uint64_t element);
 
-  /// Calls visit(segment) for the segments that an access touches.
-  template <class Visit>
-  void for_each_touched(const Access& access, const Visit& visit) const;
-  /// Divides a segment at an element inside it, and returns the second part.
-  Segments::iterator split(Segments::iterator segment, std::uint64_t element);
-
-  Segments segments_;  ///< disjoint, covering the buffer
+  std::vector<Segment> segments_;  ///< sorted, disjoint, covering the buffer
 };
 
 }  // namespace isoscale::program
