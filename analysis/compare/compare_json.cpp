@@ -255,50 +255,51 @@ Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i
 
 }  // namespace
 
-Json compare_json(const Comparison& of) {
+Json compare_json(const Comparison& comparison) {
   const auto list = [&](const auto& items, auto to_json) {
-    return render::list_json(items, [&](const auto& item) { return to_json(of, item); });
+    return render::list_json(items, [&](const auto& item) { return to_json(comparison, item); });
   };
   Json curves = Json::array();
-  for (std::size_t c = 0; c < of.curves.size(); ++c) curves.push_back(curve_json(of, c));
-  const Json unlike = render::list_json(of.unlike, unlike_json);
+  for (std::size_t c = 0; c < comparison.curves.size(); ++c)
+    curves.push_back(curve_json(comparison, c));
+  const Json unlike = render::list_json(comparison.unlike, unlike_json);
   return {{"schema_version", schema_version},
-          {"sides", render::list_json(of.sides, side_json)},
-          {"refused", of.refused ? unlike : Json::array()},
+          {"sides", render::list_json(comparison.sides, side_json)},
+          {"refused", comparison.refused ? unlike : Json::array()},
           {"unlike", unlike},
-          {"unlike_lines", unlike_lines(of)},
-          {"machines", list(of.machines, machine_json)},
-          {"only", list(of.only, only_json)},
+          {"unlike_lines", unlike_lines(comparison)},
+          {"machines", list(comparison.machines, machine_json)},
+          {"only", list(comparison.only, only_json)},
           {"curves", curves},
-          {"overall", list(of.overall, overall_json)},
-          {"differences", list(of.differences, difference_json)},
-          {"gate", gate_json(of)},
-          {"warnings", of.warnings}};
+          {"overall", list(comparison.overall, overall_json)},
+          {"differences", list(comparison.differences, difference_json)},
+          {"gate", gate_json(comparison)},
+          {"warnings", comparison.warnings}};
 }
 
 std::string render_json(const Comparison& comparison) {
   return render::dumped(compare_json(comparison));
 }
 
-std::string render_csv(const Comparison& of) {
+std::string render_csv(const Comparison& comparison) {
   const std::string others = render::completed<PointReport>(render::point_metrics(), "...",
                                                             render::in_compare, point_columns);
   std::string heading, text;
-  for (std::size_t c = 0; c < of.curves.size(); ++c) {
-    for (std::size_t s = 0; s < of.sides.size(); ++s) {
-      if (!of.curves[c].sides[s]) continue;
-      const auto& points = of.curves[c].sides[s]->curve.points;
+  for (std::size_t c = 0; c < comparison.curves.size(); ++c) {
+    for (std::size_t s = 0; s < comparison.sides.size(); ++s) {
+      if (!comparison.curves[c].sides[s]) continue;
+      const auto& points = comparison.curves[c].sides[s]->curve.points;
       for (std::size_t i = 0; i < points.size(); ++i) {
         // Points of the first side and points that only one side has get no difference.
         Json difference;
-        if (const auto* const at = difference_of(of, c, s, points[i].data->ranks)) {
-          difference = difference_json(of, *at);
+        if (const auto* const at = difference_of(comparison, c, s, points[i].data->ranks)) {
+          difference = difference_json(comparison, *at);
           for (const CausePart& part : at->why.efficiency) {
             difference["why_points"][part.cause] = fmt::format("{:.4g}", -100 * part.value);
           }
         }
         std::vector<render::CsvCell> cells;
-        const Json line = line_json(of, c, s, i);
+        const Json line = line_json(comparison, c, s, i);
         render::add_csv_cells(cells, line, point_columns);
         render::add_csv_cells(cells, difference, difference_columns);
         render::add_csv_cells(cells, line, "work_growth");

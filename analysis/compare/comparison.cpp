@@ -14,6 +14,7 @@
 
 #include "analysis/catalog/run_index.hpp"
 #include "analysis/compare/comparison_internals.hpp"
+#include "analysis/curves_and_baselines.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::compare {
@@ -42,7 +43,7 @@ std::string common_beginning(const std::vector<std::string>& texts) {
 }
 
 /// Removes digits and the characters "-_. " from the end of a name: "node-03" becomes "node".
-std::string without_number(std::string text) {
+std::string without_number(const std::string& text) {
   const std::size_t last = text.find_last_not_of("0123456789-_. ");
   return text.substr(0, last == std::string::npos ? 0 : last + 1);
 }
@@ -116,8 +117,8 @@ std::vector<MachineDifference> machine_differences(const std::vector<ComparedCur
       }
     }
   }
-  for (auto& [name, values] : machines) {
-    for (auto& of_side : values) {
+  for (auto& [name, of_sides] : machines) {
+    for (auto& of_side : of_sides) {
       if (of_side.empty()) of_side.insert(bears_on_times(name) ? "unset" : "unknown");
     }
   }

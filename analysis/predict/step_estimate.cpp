@@ -20,6 +20,7 @@
 #include "simulate/simulate.hpp"
 #include "units/quantity.hpp"
 #include "workloads/stack/options.hpp"
+#include "workloads/stack/partitioning.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

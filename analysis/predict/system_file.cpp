@@ -222,14 +222,13 @@ simulate::Noise read_noise(SheetSection& section) {
                         .rank = section.number_or_0("rank", deviation),
                         .node = section.number_or_0("node", deviation),
                         .launch = section.number_or_0("launch", deviation)};
-  const double share = section.number_or_0("straggler_share", {0, 0.5, "of the ranks in a step"});
+  const double slow = section.number_or_0("straggler_share", {0, 0.5, "of the ranks in a step"});
   const double size = section.number_or_0("straggler_size", {0, 10, "more than other ranks take"});
-  if ((share > 0) != (size > 0)) section.refuse("straggler_share", "needs straggler_size");
+  if ((slow > 0) != (size > 0)) section.refuse("straggler_share", "needs straggler_size");
   // simulate::straggling_draws() returns 4096 draws, which cannot show a smaller share.
   constexpr double least_share = 1.0 / 4096;
-  if (share > 0 && share < least_share)
-    section.refuse("straggler_share", "must be 0.00025 or more");
-  if (share > 0) noise.draws = simulate::straggling_draws(noise.rank, share, size);
+  if (slow > 0 && slow < least_share) section.refuse("straggler_share", "must be 0.00025 or more");
+  if (slow > 0) noise.draws = simulate::straggling_draws(noise.rank, slow, size);
   return noise;
 }
 

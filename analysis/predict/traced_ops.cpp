@@ -295,7 +295,7 @@ std::vector<units::Nanoseconds> ends_of(const breakdown::TracedStep& step) {
 void add_rank(const PointData& point, const breakdown::TracedStep& step,
               const std::vector<units::Nanoseconds>& ends, int rank, simulate::Places& places,
               const simulate::Measured& measured, Sums& sums) {
-  constexpr double mostly = 0.8, hardly = 0.1;
+  constexpr double mostly = 0.8, barely = 0.1;
   const timeline::StepTrace& trace = *step.traces[static_cast<std::size_t>(rank)];
   const std::vector<units::Nanoseconds>& waits = step.waits[static_cast<std::size_t>(rank)];
   const program::Outline& outline = point.outline.of(rank);
@@ -322,8 +322,8 @@ void add_rank(const PointData& point, const breakdown::TracedStep& step,
       return timeline::covered(set, {span.end - transfer, span.end}) / transfer;
     };
     const double share = share_beside(compute);
-    if (share > hardly && share < mostly) continue;
-    if (share_beside(others->second) > hardly) continue;
+    if (share > barely && share < mostly) continue;
+    if (share_beside(others->second) > barely) continue;
     Times& times = (share >= mostly ? sums.beside : sums.apart)[op.kind];
     const std::uint32_t instance = step.instance[static_cast<std::size_t>(rank)][span.op];
     const units::Nanoseconds later =

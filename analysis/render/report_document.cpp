@@ -15,6 +15,8 @@
 #include "analysis/render/render.hpp"
 #include "analysis/render/summary_findings_and_index.hpp"
 #include "analysis/render/table_cells.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
 
 /// Builds the detailed report as one document, from which plain text and Markdown are written.
 namespace isoscale::analysis::render {

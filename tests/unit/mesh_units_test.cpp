@@ -390,7 +390,7 @@ TEST(Format, OfSecondsPicksTheUnitAndAtMostFourDigits) {
 TEST(Format, OfRatesUsesPrefixesOfTen) {
   const auto flops = [](double work) { return format(Flops{work}); };
   const auto bandwidth = [](double speed) { return format(BytesPerSecond{speed}); };
-  const auto speed = [](double flops) { return format(FlopsPerSecond{flops}); };
+  const auto speed = [](double rate) { return format(FlopsPerSecond{rate}); };
   EXPECT_THAT(each(flops, {3.2e9, 0}), ElementsAre("3.2 GFLOP", "0 FLOP"));
   EXPECT_THAT(each(bandwidth, {12.34e9, 999.9e6, 5300}),
               ElementsAre("12.3 GB/s", "1 GB/s", "5.3 kB/s"));

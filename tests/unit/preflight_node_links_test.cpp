@@ -421,11 +421,11 @@ TEST(PortRateCheck, ComparesPortsBesideGpusOfANodeAlone) {
   CheckedNode& node = job.nodes[0];
   node.ports->back().rate = 2e11;
   expect_said(job, "port-rate", {{"ok"}});
-  GpuFacts second = node.gpus->front();
-  second.uuid = "GPU-1";
-  second.pci_bus_id = "0000:02:00.0";
-  second.pci_path = "pci0000:2a/0000:2a:02.0/0000:2c:00.0";
-  node.gpus->push_back(second);
+  GpuFacts other = node.gpus->front();
+  other.uuid = "GPU-1";
+  other.pci_bus_id = "0000:02:00.0";
+  other.pci_path = "pci0000:2a/0000:2a:02.0/0000:2c:00.0";
+  node.gpus->push_back(other);
   job.ranks.push_back(job.ranks[0]);
   job.ranks[1].rank = job.ranks[1].local_rank = 1;
   job.ranks[1].gpu = "GPU-1";

@@ -497,14 +497,14 @@ TEST(SoftwareFile, ReadsEveryNumber) {
 /// a profile.
 TEST(SoftwareFile, WithoutASpreadHasTheWidestInterval) {
   const std::string text = replaced(profile, "spread = 0.2\n", "");
-  simulate::Machine sheet = samples::plain_sheet();
+  simulate::Machine machine = samples::plain_sheet();
   const auto spread_of = [&](const simulate::Software& software) {
-    sheet.software = software;
-    const predict::Question question = predict::question_of(samples::plain_command(), sheet);
+    machine.software = software;
+    const predict::Question question = predict::question_of(samples::plain_command(), machine);
     EXPECT_EQ(question.warnings.size(), software.spread > 0 ? 0U : 1U);
     return question.machine.software.spread;
   };
-  sheet.processor->attention.push_back({.name = "flash"});
+  machine.processor->attention.push_back({.name = "flash"});
   EXPECT_EQ(spread_of(predict::parse_software(profile, "p.toml")), 0.2);
   EXPECT_EQ(spread_of(predict::parse_software(text, "p.toml")), 0.25);
   EXPECT_EQ(spread_of({}), 0.25);
