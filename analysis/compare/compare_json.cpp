@@ -260,8 +260,9 @@ Json compare_json(const Comparison& comparison) {
     return render::list_json(items, [&](const auto& item) { return to_json(comparison, item); });
   };
   Json curves = Json::array();
-  for (std::size_t c = 0; c < comparison.curves.size(); ++c)
+  for (std::size_t c = 0; c < comparison.curves.size(); ++c) {
     curves.push_back(curve_json(comparison, c));
+  }
   const Json unlike = render::list_json(comparison.unlike, unlike_json);
   return {{"schema_version", schema_version},
           {"sides", render::list_json(comparison.sides, side_json)},

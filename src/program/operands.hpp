@@ -168,7 +168,7 @@ constexpr auto operand_table(const Add* /*op*/) {
   return std::tuple{reads("the first addend", &Add::a), reads("the second addend", &Add::b),
                     writes("the sum", &Add::dst)};
 }
-/// A cast has at least one of its two destinations.
+/// Whoever writes a cast gives at least one of its two destinations; the table does not check it.
 constexpr auto operand_table(const Cast* /*op*/) {
   return std::tuple{reads("the source", &Cast::src, Elements::any),
                     optional(writes("the destination", &Cast::dst, Elements::any)),
