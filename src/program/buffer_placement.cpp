@@ -4,22 +4,33 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <cstddef>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
+#include "program/op_clocks_and_buffer_history.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::program {
 namespace {
 
-/// An arena is repacked only if it is more than this many times as large as the largest number of
-/// bytes that are in use at one time.
-constexpr double good_enough = 1.02;
-/// repack() compares all pairs of buffers only up to this number of buffers; comparing all pairs of
-/// more buffers would take more than some tens of milliseconds.
-constexpr std::size_t most_compared = 4096;
+/// The period for which a buffer needs its storage: the ops that use it, and the ops that are known
+/// to finish before its first use.
+struct Lifetime {
+  BufferId buffer = no_buffer;                      ///< no_buffer if no op uses it
+  std::uint64_t bytes = 0;                          ///< padded_bytes() of its size
+  std::size_t first_section = 0, last_section = 0;  ///< sections with ops that use it
+  std::size_t first_op = 0, last_op = 0;            ///< ops that use it, numbered over all sections
+  /// True if the storage may serve other buffers after `last_op`.
+  bool ends = false;
+  Clock known;  ///< ops of the first section that finish before any op that uses it
+  Clock users;  ///< ops of the last section that use it
+};
+
+/// Packer::by_size(), which compares all pairs of buffers, is used only up to this number of
+/// buffers; with more it would take more than about ten milliseconds.
+constexpr std::size_t most_compared = 2048;
 /// Packer::by_end() forgets placed buffers whose bytes all remaining buffers may reuse, but only
 /// once per this many placements, because it must check all placed buffers each time.
 constexpr std::size_t places_between_drops = 32;
@@ -30,7 +41,7 @@ bool is_before(const Lifetime& a, const Lifetime& b) {
          (a.last_section == b.first_section && b.known.covers(a.users));
 }
 
-/// The new offsets of buffers.
+/// The offsets of buffers.
 struct Packing {
   std::vector<std::uint64_t> offsets;  ///< bytes, one for each Lifetime
   std::uint64_t bytes = 0;             ///< extent of all buffers
@@ -141,30 +152,9 @@ class Packer {
   std::vector<Placed> placed_;  ///< in ascending order of offset
 };
 
-/// Returns, for each memory space, the largest number of bytes in use at any op, if the ops run in
-/// program order.
-std::array<std::uint64_t, space_count> peaks(const RankProgram& program,
-                                             const std::vector<Lifetime>& lives) {
-  std::size_t ops = 0;
-  for (const Program* section : program.sections()) ops += section->ops.size();
-  std::vector<std::array<std::uint64_t, space_count>> taken(ops + 1), given_back(ops + 1);
-  for (const Lifetime& life : lives) {
-    if (life.buffer == no_buffer) continue;
-    const auto space = static_cast<std::size_t>(program.buffers[life.buffer].space);
-    taken[life.first_op][space] += life.bytes;
-    if (life.ends) given_back[life.last_op + 1][space] += life.bytes;
-  }
-  std::array<std::uint64_t, space_count> live{}, peak{};
-  for (std::size_t op = 0; op < ops; ++op) {
-    for (std::size_t space = 0; space < space_count; ++space) {
-      live[space] += taken[op][space] - given_back[op][space];
-      peak[space] = std::max(peak[space], live[space]);
-    }
-  }
-  return peak;
-}
-
-void add_clocks(const RankProgram& program, std::vector<Lifetime>& lives) {
+/// Returns the lifetimes of all buffers.
+std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bool>& may_end) {
+  std::vector<Lifetime> lives(program.buffers.size());
   std::size_t section = 0, number = 0;
   for (const Program* ops : program.sections()) {
     const std::vector<Clock> before = clocks_before(*ops);
@@ -174,35 +164,18 @@ void add_clocks(const RankProgram& program, std::vector<Lifetime>& lives) {
       ++now.done[stream];
       for_each_slice(ops->ops[i].payload, [&](const Slice& slice, Mode) {
         Lifetime& life = lives[slice.buffer];
-        if (life.first_op == number) life.known = before[i];
-        if (life.first_section == section) life.known.meet(before[i]);
-        if (life.last_section == section) life.users.join(stream, now.done[stream]);
-      });
-    }
-    ++section;
-  }
-}
-
-}  // namespace
-
-std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bool>& may_end) {
-  std::vector<Lifetime> lives(program.buffers.size());
-  std::size_t section = 0, number = 0;
-  for (const Program* ops : program.sections()) {
-    for (const Op& op : ops->ops) {
-      for_each_slice(op.payload, [&](const Slice& slice, Mode) {
-        Lifetime& life = lives[slice.buffer];
         if (life.buffer == no_buffer) {
-          const Buffer& buffer = program.buffers[slice.buffer];
           life.buffer = slice.buffer;
-          life.bytes = Arena::footprint(buffer_bytes(buffer));
+          life.bytes = padded_bytes(buffer_bytes(program.buffers[slice.buffer]));
           life.first_section = section;
           life.first_op = number;
+          life.known = before[i];
         }
-        life.last_section = section;
+        if (life.first_section == section) life.known.meet(before[i]);
+        if (std::exchange(life.last_section, section) != section) life.users = {};
         life.last_op = number;
+        life.users.join(stream, now.done[stream]);
       });
-      ++number;
     }
     ++section;
   }
@@ -213,116 +186,22 @@ std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bo
   return lives;
 }
 
-Arena::Block Arena::take(std::uint64_t bytes, const Clock& known) {
-  const std::uint64_t need = footprint(bytes);
-  const Stretch stretch = tightest(need, known);
-  return stretch.bytes >= need ? cut(stretch, need) : append(need, known);
-}
+}  // namespace
 
-Arena::Stretch Arena::tightest(std::uint64_t bytes, const Clock& known) const {
-  Stretch best;
-  for (std::size_t i = 0; i < free_.size();) {
-    if (!known.covers(free_[i].last_users)) {
-      ++i;
-      continue;
-    }
-    Stretch stretch{.first = i, .bytes = 0};
-    do {
-      stretch.bytes += free_[i].bytes;
-      ++i;
-    } while (i < free_.size() && free_[i].offset == free_[i - 1].end() &&
-             known.covers(free_[i].last_users));
-    if (stretch.bytes >= bytes && (best.bytes == 0 || stretch.bytes < best.bytes)) best = stretch;
+void place_buffers(RankProgram& program, const std::vector<bool>& may_end) {
+  std::array<std::vector<Lifetime>, space_count> lives;
+  for (Lifetime& life : lifetimes(program, may_end)) {
+    if (life.buffer == no_buffer) continue;
+    lives[static_cast<std::size_t>(program.buffers[life.buffer].space)].push_back(life);
   }
-  return best;
-}
-
-Arena::Block Arena::cut(const Stretch& stretch, std::uint64_t bytes) {
-  Block block{.offset = free_[stretch.first].offset, .birth = {}};
-  const std::uint64_t end = block.offset + bytes;
-  std::size_t part = stretch.first;
-  for (; part < free_.size() && free_[part].offset < end; ++part) {
-    block.birth.join(free_[part].last_users);
-    if (free_[part].end() <= end) continue;
-    free_[part].bytes = free_[part].end() - end;
-    free_[part].offset = end;
-    break;
-  }
-  free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(stretch.first),
-              free_.begin() + static_cast<std::ptrdiff_t>(part));
-  return block;
-}
-
-Arena::Block Arena::append(std::uint64_t bytes, const Clock& known) {
-  Block block{.offset = end_, .birth = {}};
-  // A free block at the very end is extended rather than left behind.
-  if (!free_.empty()) {
-    const Free& last = free_.back();
-    if (last.end() == end_ && last.bytes < bytes && known.covers(last.last_users)) {
-      block = {.offset = last.offset, .birth = last.last_users};
-      free_.pop_back();
-    }
-  }
-  end_ = block.offset + bytes;
-  return block;
-}
-
-void Arena::give_back(std::uint64_t offset, std::uint64_t bytes, const Clock& last_users) {
-  const auto at = std::ranges::lower_bound(free_, offset, {}, &Free::offset) - free_.begin();
-  free_.insert(free_.begin() + at,
-               {.offset = offset, .bytes = footprint(bytes), .last_users = last_users});
-  auto i = static_cast<std::size_t>(at);
-  if (i > 0) {
-    const std::size_t before = free_.size();
-    merge(i - 1);
-    if (free_.size() < before) --i;
-  }
-  if (i + 1 < free_.size()) merge(i);
-}
-
-void Arena::merge(std::size_t i) {
-  Free& left = free_[i];
-  const Free& right = free_[i + 1];
-  const bool comparable =
-      left.last_users.covers(right.last_users) || right.last_users.covers(left.last_users);
-  if (left.end() != right.offset || !comparable) return;
-  left.bytes += right.bytes;
-  left.last_users.join(right.last_users);
-  free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i + 1));
-}
-
-void Arena::drain() {
-  std::vector<Free> merged;
-  for (const Free& block : free_) {
-    if (!merged.empty() && merged.back().end() == block.offset) {
-      merged.back().bytes += block.bytes;
-    } else {
-      merged.push_back({.offset = block.offset, .bytes = block.bytes, .last_users = {}});
-    }
-  }
-  free_ = std::move(merged);
-}
-
-void repack(RankProgram& program, std::vector<Lifetime> lives) {
-  const std::array<std::uint64_t, space_count> peak = peaks(program, lives);
-  bool has_clocks = false;
-  // Symmetric buffers may be moved too. A rank accesses a peer's buffer at the offset that its own
-  // buffer has. This remains correct: peers that share symmetric buffers have programs with the
-  // same ops and buffers, which are packed in the same way.
+  // A rank accesses a peer's symmetric buffer at the offset that its own buffer has. This is
+  // correct because peers that share symmetric buffers have programs with the same ops and buffers,
+  // which are placed in the same way.
   for (std::size_t space = 0; space < space_count; ++space) {
-    std::uint64_t& bytes = program.arena_bytes[space];
-    if (static_cast<double>(bytes) <= good_enough * static_cast<double>(peak[space])) continue;
-    if (!has_clocks) add_clocks(program, lives);
-    has_clocks = true;
-    std::vector<Lifetime> here;
-    std::ranges::copy_if(lives, std::back_inserter(here), [&](const Lifetime& life) {
-      return life.buffer != no_buffer &&
-             static_cast<std::size_t>(program.buffers[life.buffer].space) == space;
-    });
+    const std::vector<Lifetime>& here = lives[space];
     Packer packer{here};
     const Packing packing = here.size() <= most_compared ? packer.by_size() : packer.by_end();
-    if (packing.bytes >= bytes) continue;
-    bytes = packing.bytes;
+    program.arena_bytes[space] = packing.bytes;
     for (std::size_t i = 0; i < here.size(); ++i) {
       program.buffers[here[i].buffer].offset = packing.offsets[i];
     }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -25,16 +24,11 @@ std::string where(std::size_t index, const Place& place) {
                      place.microbatch);
 }
 
-/// Derives the waits of a program's ops and the storage of its buffers, op by op in program order.
-class WaitsAndStorage {
+/// Derives the waits of a program's ops, op by op in program order.
+class Waits {
  public:
-  /// `lives` has the lifetimes of all buffers of the program.
-  WaitsAndStorage(RankProgram& program, const mesh::Shape& mesh, const std::vector<Lifetime>& lives)
-      : program_(program), mesh_(mesh), histories_(lives.size()) {
-    for (const Lifetime& life : lives) {
-      if (life.ends) ending_.push_back({.last_op = life.last_op, .buffer = life.buffer});
-    }
-    std::ranges::sort(ending_);
+  Waits(RankProgram& program, const mesh::Shape& mesh) : program_(program), mesh_(mesh) {
+    for (const Buffer& buffer : program.buffers) histories_.emplace_back(buffer.count);
   }
 
   void derive() {
@@ -43,18 +37,9 @@ class WaitsAndStorage {
       drain();
       derive(step);
     }
-    for (std::size_t space = 0; space < space_count; ++space) {
-      program_.arena_bytes[space] = arenas_[space].bytes();
-    }
   }
 
  private:
-  /// A buffer whose storage ends after an op, which has a number that counts over all sections.
-  struct Ending {
-    std::size_t last_op = 0;
-    BufferId buffer = no_buffer;
-    auto operator<=>(const Ending&) const = default;
-  };
   /// The vector clock (op_clocks_and_buffer_history.hpp) of each op of a stream, and the op's
   /// position in its section.
   struct StreamState {
@@ -64,19 +49,16 @@ class WaitsAndStorage {
   };
 
   void derive(Program& section) {
-    for (std::uint32_t i = 0; i < section.ops.size(); ++i, ++number_) derive(section, i);
+    for (std::uint32_t i = 0; i < section.ops.size(); ++i) derive(section, i);
   }
 
   void derive(Program& section, std::uint32_t index) {
     Op& op = section.ops[index];
-    // `need` holds the ops that must finish before this op because they touch the same storage.
+    // `need` holds the ops that must finish before this op because they touch the same data.
     Clock need;
-    bool needs_storage = false;
     for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
       if (mode == Mode::read) require_written(slice, op, index);
-      const auto& history = histories_[slice.buffer];
-      if (history) history->require(access(slice, mesh_, mode), need);
-      needs_storage = needs_storage || !history;
+      histories_[slice.buffer].require(access(slice, mesh_, mode), need);
     });
 
     // `known` holds the ops that have finished before this one: the earlier ops of its stream, the
@@ -84,9 +66,6 @@ class WaitsAndStorage {
     StreamState& mine = streams_[op.stream];
     const Clock past = mine.clocks.empty() ? Clock{} : mine.clocks.back();
     Clock known = known_before(need, past);
-    if (needs_storage) {
-      for_each_slice(op.payload, [&](const Slice& slice, Mode) { place(slice.buffer, known); });
-    }
     add_waits(section, op, need, past);
 
     const auto count = static_cast<std::uint32_t>(mine.clocks.size() + 1);
@@ -94,39 +73,18 @@ class WaitsAndStorage {
     mine.clocks.push_back(known);
     mine.positions.push_back(index);
     for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
-      histories_[slice.buffer]->note(access(slice, mesh_, mode), op.stream, count);
+      histories_[slice.buffer].note(access(slice, mesh_, mode), op.stream, count);
     });
-    for (; ended_ < ending_.size() && ending_[ended_].last_op == number_; ++ended_) {
-      end_storage(ending_[ended_].buffer);
-    }
   }
 
   /// Throws base::Error if an op reads elements that nothing has written. `index` is the position
   /// of the op in its section.
   void require_written(const Slice& slice, const Op& op, std::size_t index) const {
-    const auto& history = histories_[slice.buffer];
     const Access touched = access(slice, mesh_, Mode::read);
-    if (history && history->written(touched)) return;
+    if (histories_[slice.buffer].written(touched)) return;
     throw base::Error(fmt::format("{}: reads elements {}..{} of buffer {} that nothing has written",
                                   where(index, op.place), touched.begin, touched.end,
                                   slice.buffer));
-  }
-  /// Gives a buffer storage, unless it has some. `known` holds the ops that have finished before
-  /// its first op.
-  void place(BufferId id, const Clock& known) {
-    if (histories_[id]) return;
-    Buffer& buffer = program_.buffers[id];
-    const Arena::Block block = arena_of(buffer).take(buffer_bytes(buffer), known);
-    buffer.offset = block.offset;
-    histories_[id].emplace(buffer.count, block.birth);
-  }
-  void end_storage(BufferId id) {
-    const Buffer& buffer = program_.buffers[id];
-    arena_of(buffer).give_back(buffer.offset, buffer_bytes(buffer), histories_[id]->users());
-    histories_[id].reset();
-  }
-  [[nodiscard]] Arena& arena_of(const Buffer& buffer) {
-    return arenas_[static_cast<std::size_t>(buffer.space)];
   }
   /// Returns the ops that have finished before an op starts. `need` holds the ops that must finish
   /// before it, and `past` those that have finished when the previous op of its stream has
@@ -163,21 +121,14 @@ class WaitsAndStorage {
   }
   /// Notes that all ops of the previous section have finished.
   void drain() {
-    for (auto& history : histories_) {
-      if (history) history->drain();
-    }
-    for (Arena& arena : arenas_) arena.drain();
+    for (BufferHistory& history : histories_) history.drain();
     streams_ = {};
   }
 
   RankProgram& program_;
   const mesh::Shape& mesh_;
-  std::vector<std::optional<BufferHistory>> histories_;  ///< of the buffers that have storage
-  std::array<Arena, space_count> arenas_;
+  std::vector<BufferHistory> histories_;  ///< of all buffers
   std::array<StreamState, max_streams> streams_;
-  std::vector<Ending> ending_;  ///< in the order of the ops
-  std::size_t ended_ = 0;       ///< number of buffers whose storage has ended
-  std::size_t number_ = 0;      ///< of the op that is derived, counted over all sections
 };
 
 }  // namespace
@@ -277,9 +228,8 @@ RankProgram Builder::finish() {
   for (const Observable& observable : program.observables) {
     may_end[observable.slice.buffer] = false;
   }
-  std::vector<Lifetime> lives = lifetimes(program, may_end);
-  WaitsAndStorage{program, state_->mesh, lives}.derive();
-  repack(program, std::move(lives));
+  Waits{program, state_->mesh}.derive();
+  place_buffers(program, may_end);
   *state_ = {};
   return program;
 }

@@ -20,7 +20,7 @@ using ArenaBytes = std::array<std::uint64_t, space_count>;
 /// space) by the buffer; returns the offset in bytes at which the buffer begins.
 std::uint64_t append_storage(ArenaBytes& arenas, const Buffer& buffer) {
   std::uint64_t& end = arenas[static_cast<std::size_t>(buffer.space)];
-  const std::uint64_t begin = (end + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
+  const std::uint64_t begin = end == 0 ? 0 : padded_bytes(end);
   end = begin + buffer.count * element_size(buffer.dtype);
   return begin;
 }

@@ -33,9 +33,6 @@ std::vector<Clock> clocks_before(const Program& program) {
   return before;
 }
 
-BufferHistory::BufferHistory(std::uint64_t count, const Clock& birth)
-    : segments_{{.begin = 0, .end = count, .written = false, .writers = birth, .readers = {}}} {}
-
 std::size_t BufferHistory::find(std::uint64_t element) const {
   if (segments_.size() == 1) return 0;  // most buffers are only ever touched as a whole
   const auto after = std::ranges::upper_bound(segments_, element, {}, &Segment::begin);
@@ -51,7 +48,7 @@ std::span<const BufferHistory::Segment> BufferHistory::touched(const Access& acc
 
 void BufferHistory::require(const Access& access, Clock& need) const {
   for (const Segment& segment : touched(access)) {
-    need.join(segment.writers);
+    need.join(segment.writer);
     if (access.mode == Mode::write) need.join(segment.readers);
   }
 }
@@ -80,24 +77,15 @@ void BufferHistory::note(const Access& access, StreamId stream, std::uint32_t co
     return;
   }
   Segment& whole = segments_[first];
-  whole = {.begin = access.begin, .end = access.end, .written = true, .writers = {}, .readers = {}};
-  whole.writers.join(stream, count);
+  whole = {.begin = access.begin, .end = access.end, .written = true, .writer = {}, .readers = {}};
+  whole.writer.join(stream, count);
   segments_.erase(segments_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
                   segments_.begin() + static_cast<std::ptrdiff_t>(past));
 }
 
-Clock BufferHistory::users() const {
-  Clock all;
-  for (const Segment& segment : segments_) {
-    all.join(segment.writers);
-    all.join(segment.readers);
-  }
-  return all;
-}
-
 void BufferHistory::drain() {
   for (Segment& segment : segments_) {
-    segment.writers = {};
+    segment.writer = {};
     segment.readers = {};
   }
 }

@@ -42,12 +42,12 @@ struct Clock {
 /// order and waits. Throws base::Error if an op waits for an op that is issued later.
 [[nodiscard]] std::vector<Clock> clocks_before(const Program& program);
 
-/// The last writers, and the readers since then, of each part of a buffer that has storage.
+/// The last writer, and the readers since then, of each part of a buffer.
 class BufferHistory {
  public:
-  /// `count` is the buffer's number of elements. `birth` holds the ops that last used the storage
-  /// before it was given to this buffer; the first op that touches a part must come after them.
-  explicit BufferHistory(std::uint64_t count, const Clock& birth);
+  /// `count` is the buffer's number of elements.
+  explicit BufferHistory(std::uint64_t count)
+      : segments_{{.begin = 0, .end = count, .written = false, .writer = {}, .readers = {}}} {}
 
   /// Adds to `need` the ops that must finish before an access.
   void require(const Access& access, Clock& need) const;
@@ -55,9 +55,6 @@ class BufferHistory {
   void note(const Access& access, StreamId stream, std::uint32_t count);
   /// False if some element that the access reads was never written.
   [[nodiscard]] bool written(const Access& access) const;
-  /// Returns the last ops that have used the buffer, or its storage before it was given to this
-  /// buffer. All earlier users have finished when these ops have.
-  [[nodiscard]] Clock users() const;
   /// Forgets the recorded ops, which have all finished; keeps the record of the parts written.
   void drain();
 
@@ -65,9 +62,7 @@ class BufferHistory {
   struct Segment {
     std::uint64_t begin = 0, end = 0;
     bool written = false;
-    Clock writers;  ///< the last writer; until there is one, the last users of the storage before
-                    ///< this buffer
-    Clock readers;
+    Clock writer, readers;
   };
   [[nodiscard]] std::size_t find(std::uint64_t element) const;
   [[nodiscard]] std::span<const Segment> touched(const Access& access) const;

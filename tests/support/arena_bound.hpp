@@ -101,7 +101,7 @@ template <class IsBefore>
   for (std::size_t id = 0; id < uses.size(); ++id) {
     const Buffer& buffer = program.buffers[id];
     if (!uses[id].first || buffer.space != space) continue;
-    const std::uint64_t taken = Arena::footprint(buffer.count * element_size(buffer.dtype));
+    const std::uint64_t taken = padded_bytes(buffer.count * element_size(buffer.dtype));
     if (*uses[id].first == 0 && uses[id].last > 0) {
       kept += taken;
     } else {
