@@ -114,7 +114,7 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
 
 std::string no_gpus(const JobFacts& job, std::string_view source) {
   if (job.device == "host") return "the job runs on the host";
-  return fmt::format("{} gives no information on it", source);
+  return fmt::format("{} gives no information on the GPUs", source);
 }
 
 bool is_joined_by_c2c(const GpuFacts& gpu) {

@@ -53,8 +53,8 @@ void judge_gpu_nic(Findings& findings, const JobFacts& job) {
     // GPUDirect RDMA by default.
     if (nearest->distance > PciDistance::several_switches && !is_joined_by_c2c(*one.gpu)) {
       findings.otherwise.fine =
-          "every GPU has an adapter on its own NUMA node, some not behind PCIe switches alone: "
-          "there NCCL uses GPUDirect RDMA only where NCCL_NET_GDR_LEVEL allows it (PHB), or on Arm";
+          "every GPU has an adapter on its own NUMA node; where more than PCIe switches lie "
+          "between, NCCL uses GPUDirect RDMA only on Arm or if NCCL_NET_GDR_LEVEL allows it (PHB)";
     }
     if (nearest->distance != PciDistance::system) continue;
     findings.add(one.place(), wrong("its nearest adapter, {}, is on another NUMA node",
@@ -108,7 +108,7 @@ void judge_gpu_cores(Findings& findings, std::span<const JobGpu> gpus, const Job
         findings.add(nothing_wrong);
       } else {
         findings.add(one.place(),
-                     wrong("none of its rank's CPUs is on its NUMA node, {}", *one.gpu->numa_node));
+                     wrong("its rank has no CPU on the GPU's NUMA node, {}", *one.gpu->numa_node));
       }
     }
   }
@@ -216,7 +216,7 @@ bool is_missed(const JobPort& one, const PortsByName& by_name, const GpusByNode&
 std::string fine_state(std::span<const JobPort> ports, const std::set<std::string>& unused) {
   if (unused.empty()) return "all ports are ACTIVE and LinkUp";
   const bool any = std::ranges::any_of(ports, [](const JobPort& one) { return works(*one.port); });
-  return fmt::format("{}; down alike on all nodes, or nearest to no GPU of the job: {}",
+  return fmt::format("{}; down, but apparently not needed by the job: {}",
                      any ? "ports that the job needs are ACTIVE and LinkUp" : "no port is up",
                      listed({unused.begin(), unused.end()}));
 }
@@ -272,12 +272,12 @@ void judge_rate(Findings& findings, const JobFacts& job) {
     if (!is_up(*one.port) || !one.port->rate) continue;
     const std::string like = like_of(one, by_name, gpus);
     if (like.empty() || *one.port->rate >= usual.at(like)) continue;
-    findings.add(one.place(), wrong("runs at {}, most of its like at {}",
+    findings.add(one.place(), wrong("runs at {}, most similar ports at {}",
                                     bit_rate_text(*one.port->rate), bit_rate_text(usual.at(like))));
   }
   std::vector<std::string> found;
   for (const double rate : all) found.push_back(bit_rate_text(rate));
-  findings.otherwise.fine = fmt::format("{}; no port is slower than its like", listed(found));
+  findings.otherwise.fine = fmt::format("{}; no port is slower than similar ports", listed(found));
 }
 
 /// Warns of ports with an error count (losses of the link or symbol errors) that is above 10 and
@@ -291,7 +291,7 @@ void judge_errors(Findings& findings, const JobFacts& job) {
   };
   set_unknown_ports(findings, job);
   const std::vector<JobPort> ports = job_ports(job);
-  for (const auto& [counter, what] : {Counter{&CheckedPort::link_downed, "losses of the link"},
+  for (const auto& [counter, what] : {Counter{&CheckedPort::link_downed, "link losses"},
                                       Counter{&CheckedPort::symbol_errors, "symbol errors"}}) {
     std::vector<double> counts;
     for (const JobPort& one : ports) {
@@ -313,41 +313,40 @@ Answer judge_gpudirect(const CheckedNode& node) {
   if (!has_up_port(node)) return not_concerned;
   if (node.nvidia_peermem == true || node.dmabuf == true) return nothing_wrong;
   if (!node.nvidia_peermem || !node.dmabuf) return not_known;
-  return {.wrong = "neither nvidia_peermem nor dma-buf is there"};
+  return {.wrong = "neither nvidia_peermem nor dma-buf is available"};
 }
 
 constexpr auto adapters_table = std::to_array<Rule>(
     {{"gpu-nic", judge_gpu_nic, warning,
-      "what it sends to other nodes crosses the links between NUMA nodes, and NCCL uses GPUDirect "
-      "RDMA over that distance only where NCCL_NET_GDR_LEVEL allows it (SYS)",
-      "use the GPUs beside the adapter, or move the adapter; see nvidia-smi topo -m",
+      "its traffic to other nodes crosses the links between NUMA nodes, and NCCL uses GPUDirect "
+      "RDMA over that distance only if NCCL_NET_GDR_LEVEL allows it (SYS)",
+      "use GPUs near the adapter, or move the adapter; see nvidia-smi topo -m",
       "every GPU has an adapter on its own NUMA node", "", "mount /sys"},
      {"rail-map", judge_rail_map, warning,
-      "traffic that should stay on one rail crosses to another one through the spine, or shares a "
-      "port",
+      "traffic that should stay on one rail crosses the spine to another rail, or shares a port",
       "compare slots and device names of the nodes: ibdev2netdev, nvidia-smi topo -m", "", "",
       "mount /sys"},
      {"gpu-cores", all_gpus<judge_gpu_cores>, warning,
-      "launches, copies and proxy threads cross the links between NUMA nodes",
-      "bind ranks beside their GPUs: launch/bind.sh, with srun --gpu-bind=none; nvidia-smi topo -m "
-      "shows the places",
+      "kernel launches, copies and proxy threads cross the links between NUMA nodes",
+      "bind ranks to cores near their GPUs with launch/bind.sh, and give srun --gpu-bind=none; see "
+      "nvidia-smi topo -m",
       "every rank has CPUs on the NUMA node of its GPU",
       "the NUMA nodes of GPUs or ranks are not known", "mount /sys"},
      {"port-state", judge_state, warning,
-      "nothing is sent over it: GPUs beside it go through another one",
-      "check cable, switch port and subnet manager; a port that is not meant for the job may be "
-      "left out of NCCL_IB_HCA and UCX_NET_DEVICES"},
+      "the job cannot use this port, so GPUs near it use another one",
+      "check cable, switch port and subnet manager; if the job should not use the port, leave it "
+      "out of NCCL_IB_HCA and UCX_NET_DEVICES"},
      {"port-rate", judge_rate, warning,
-      "collectives over several nodes go at the pace of the slowest port",
-      "check its cable and switch port: lanes or speed were lost (ibstat, mlxlink)"},
+      "collectives across nodes run at the speed of the slowest port",
+      "check its cable and switch port for lost lanes or a lower speed (ibstat, mlxlink)"},
      {"port-errors", judge_errors, warning,
-      "packets are sent again, or the link goes away for seconds",
+      "packets are sent again, or the link is down for seconds",
       "clean or replace cable and transceiver; perfquery shows the counters",
-      "few losses of links and symbol errors"},
+      "few link losses and symbol errors"},
      {"gpudirect-rdma", each_node<judge_gpudirect>, warning,
-      "adapters cannot read GPU memory: what goes to other nodes passes host memory",
-      "modprobe nvidia_peermem, or the open kernel modules of the driver on a kernel from 5.12 on",
-      "nvidia_peermem or dma-buf is there on nodes with adapters",
+      "adapters cannot read GPU memory, so traffic to other nodes goes through host memory",
+      "modprobe nvidia_peermem, or use the driver's open kernel modules on Linux 5.12 or newer",
+      "nodes with adapters have nvidia_peermem or dma-buf",
       "no node with a port that is up reports its modules", "", on_gpus}});
 
 }  // namespace

@@ -80,9 +80,9 @@ bool is_never(std::string_view value, const NodeRanks&, const CheckedRank&) {
 }
 
 constexpr std::string_view through_host =
-    "GPUs of a node talk through host memory instead of NVLink or PCIe";
+    "GPUs of a node communicate through host memory instead of NVLink or PCIe";
 constexpr std::string_view through_tcp =
-    "nodes talk through TCP sockets although they have InfiniBand or RoCE";
+    "nodes communicate through TCP sockets although they have InfiniBand or RoCE";
 
 constexpr auto transport_settings = std::to_array<BadSetting>(
     {{"NCCL_P2P_DISABLE", is_on, through_host},
@@ -91,8 +91,8 @@ constexpr auto transport_settings = std::to_array<BadSetting>(
       [](std::string_view value, const NodeRanks& node, const CheckedRank& rank) {
         return is_never(value, node, rank) && node.has_network();
       },
-      "adapters do not read GPU memory: what goes to other nodes passes host memory"},
-     {"NCCL_SHM_DISABLE", is_on, "GPUs of a node without peer access talk through the network"},
+      "adapters do not read GPU memory, so traffic to other nodes goes through host memory"},
+     {"NCCL_SHM_DISABLE", is_on, "GPUs of a node without peer access use the network"},
      {"NCCL_IB_DISABLE", is_on_with_network, through_tcp},
      {"NCCL_NET",
       [](std::string_view value, const NodeRanks& node, const CheckedRank&) {
@@ -102,7 +102,7 @@ constexpr auto transport_settings = std::to_array<BadSetting>(
 
 Answer judge_files(const CheckedRank& rank, const NodeRanks&, const JobFacts&) {
   if (rank.missing_files.empty()) return nothing_wrong;
-  return wrong("{} names a file that is not there", listed(rank.missing_files));
+  return wrong("the file that {} names does not exist", listed(rank.missing_files));
 }
 
 constexpr auto debug_settings = std::to_array<BadSetting>(
@@ -118,9 +118,9 @@ void judge_choices(Findings& findings, const JobFacts& job) {
       settings_of_first(job, {"NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
                               "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_CROSS_NIC",
                               "NCCL_NVLS_ENABLE", "NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL"});
-  findings.otherwise.fine =
-      fmt::format("{}; nccl.conf and NCCL_CONF_FILE are not read here",
-                  forced.empty() ? "variables leave all to NCCL" : fmt::format("set: {}", forced));
+  findings.otherwise.fine = fmt::format(
+      "{}; this check does not read nccl.conf or NCCL_CONF_FILE",
+      forced.empty() ? "no variable overrides NCCL's choices" : fmt::format("set: {}", forced));
   if (!job.ranks.empty()) findings.add(nothing_wrong);
 }
 
@@ -139,8 +139,8 @@ void judge_interfaces(Findings& findings, const JobFacts& job) {
     if (unknown.empty()) return nothing_wrong;
     return {
         .wrong = fmt::format("NCCL_IB_HCA names {}, which the node does not have", listed(unknown)),
-        .cost = "NCCL uses fewer adapters, or TCP sockets where none is left",
-        .fix = "name adapters as ibv_devices does, or unset it"};
+        .cost = "NCCL uses fewer adapters, or TCP sockets if none is left",
+        .fix = "use the adapter names that ibv_devices lists, or unset it"};
   });
   if (!has_several_nodes(job)) return;
   find_bad_settings(
@@ -167,12 +167,12 @@ std::string plugin_fault(const CheckedRank& rank, const std::vector<std::string>
   const bool is_path = wanted && wanted->find('/') != std::string::npos;
   if (wanted && !wanted->empty() && *wanted != "none" && !is_path &&
       std::ranges::none_of(plugins, [&](const auto& found) { return is_plugin(*wanted, found); })) {
-    return fmt::format("NCCL_NET_PLUGIN={}, and no such library is found",
+    return fmt::format("NCCL_NET_PLUGIN={}, but no such library was found",
                        base::printable(*wanted));
   }
   if (is_switched_on(setting(rank, "NCCL_COLLNET_ENABLE").value_or("")) &&
       std::ranges::none_of(plugins, is_network)) {
-    return "NCCL_COLLNET_ENABLE asks for SHARP, and no network plugin is found";
+    return "NCCL_COLLNET_ENABLE asks for SHARP, but no network plugin was found";
   }
   return {};
 }
@@ -189,8 +189,8 @@ void judge_plugins(Findings& findings, const JobFacts& job) {
     findings.otherwise.fine = *one.value + " on all nodes";
   }
   find_differences(findings, observed, "NCCL plugins",
-                   {.cost = "nodes choose other networks or tunings: they hang, or differ in speed",
-                    .fix = "install the same plugins on all nodes, and the same LD_LIBRARY_PATH"});
+                   {.cost = "nodes may use other networks or tunings, and hang or differ in speed",
+                    .fix = "use the same plugins and the same LD_LIBRARY_PATH on all nodes"});
   judge_ranks(findings, job, [](const CheckedRank& rank, const NodeRanks& node) -> Answer {
     if (node.facts == nullptr || !node.facts->nccl_plugins) return not_concerned;
     const std::string fault = plugin_fault(rank, *node.facts->nccl_plugins);
@@ -203,7 +203,7 @@ void judge_cuda_settings(Findings& findings, const JobFacts& job) {
   find_bad_settings(findings, job, std::to_array<BadSetting>({{"CUDA_LAUNCH_BLOCKING", is_on}}));
   const std::string set = settings_of_first(
       job, {"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_DEVICE_ORDER", "CUDA_MODULE_LOADING"});
-  findings.otherwise.fine = set.empty() ? "nothing that orders kernels is set" : "set: " + set;
+  findings.otherwise.fine = set.empty() ? "no variable that affects kernels is set" : "set: " + set;
 }
 
 /// True if a value of UCX_TLS lets UCX use a transport over InfiniBand. Names of such
@@ -253,7 +253,7 @@ std::string alike_part(const CheckedRank& rank, const std::string& variable) {
   const std::optional<std::string> value = setting(rank, variable);
   if (!value) return fmt::format("{} is not set", variable);
   if (variable == "NCCL_IB_HCA") {
-    return fmt::format("{} {} {}", variable, value->starts_with('^') ? "leaves out" : "names",
+    return fmt::format("{} {} {}", variable, value->starts_with('^') ? "excludes" : "names",
                        base::counted(parts_of_list(*value).size(), "adapter"));
   }
   return fmt::format("{}={}", variable, base::printable(*value));
@@ -290,39 +290,39 @@ constexpr std::string_view how_with_nccl = "run with --device cuda";
 
 constexpr auto environment_table = std::to_array<Rule>(
     {{"nccl-transports", no_bad_settings<transport_settings>, warning, "", "unset it",
-      "no variable turns a transport off", "", how_with_nccl, with_nccl},
+      "no variable disables a transport", "", how_with_nccl, with_nccl},
      {"nccl-files", each_rank<judge_files>, warning,
-      "NCCL uses what it detects itself, which may be another topology",
-      "put the file on every node, or unset the variable",
-      "no variable names a file that is not there", "", how_with_nccl, with_nccl},
+      "NCCL uses what it detects itself instead of the file",
+      "put the file on every node, or unset the variable", "all files that variables name exist",
+      "", how_with_nccl, with_nccl},
      {"nccl-debug", no_bad_settings<debug_settings>, warning,
-      "every rank prints while it connects, with TRACE at every call",
-      "NCCL_DEBUG=WARN, or unset it", "NCCL prints no more than warnings", "", how_with_nccl,
+      "every rank prints while it connects, and with TRACE at every call",
+      "set NCCL_DEBUG=WARN, or unset it", "NCCL prints no more than warnings", "", how_with_nccl,
       with_nccl},
      {"nccl-choices", judge_choices, warning, "", "", "", "no rank is known", how_with_nccl,
       with_nccl},
      {"nccl-interfaces", judge_interfaces, warning,
-      "other nodes cannot be reached through the loopback device: NCCL does not connect",
-      "name the device of the nodes' common network, or unset it",
-      "adapters and devices that are named exist", "no rank is known", how_with_nccl, with_nccl},
+      "NCCL cannot connect nodes through the loopback device",
+      "set it to the device of the network between the nodes, or unset it",
+      "no variable names a wrong adapter or device", "no rank is known", how_with_nccl, with_nccl},
      {"nccl-plugins", judge_plugins, warning,
-      "NCCL uses its own network code, without what was asked for",
-      "put the plugin's folder into LD_LIBRARY_PATH, or unset the variable", "",
+      "NCCL uses its own network code instead of the plugin",
+      "add the plugin's folder to LD_LIBRARY_PATH, or unset the variable", "",
       "the library paths of the nodes are not known", how_with_nccl, with_nccl},
      {"cuda-settings", judge_cuda_settings, warning,
-      "every kernel is waited for: nothing overlaps, gaps everywhere", "unset it", "",
-      "no rank is known", "", on_gpus},
+      "the host waits for every kernel, so nothing overlaps and gaps appear between kernels",
+      "unset it", "", "no rank is known", "", on_gpus},
      {"ucx-transports", judge_ucx, warning,
-      "MPI between nodes goes through TCP although there is InfiniBand or RoCE",
-      "add rc or dc to it, or unset it", "UCX may use what the nodes have", "no rank is known"},
+      "MPI uses TCP between nodes although they have InfiniBand or RoCE",
+      "add rc or dc to it, or unset it", "UCX may use all networks", "no rank is known"},
      {"thread-settings", no_bad_settings<thread_settings>, warning,
-      "none if only this program reads it: BLAS has the number of threads that --blas-threads says",
-      "set both to the same number, or unset it",
-      "OMP_NUM_THREADS says nothing else than --blas-threads", "", "", with_blas},
+      "none for isoscale, whose BLAS follows --blas-threads; other libraries may differ",
+      "set both to the same number, or unset OMP_NUM_THREADS",
+      "OMP_NUM_THREADS does not contradict --blas-threads", "", "", with_blas},
      {"equal-settings", judge_equal, warning,
-      "libraries that choose differently hang, or differ in speed",
-      "hand variables to all nodes: mpirun -x NAME, srun --export=ALL",
-      "recorded variables are alike on all ranks", "no rank is known"}});
+      "libraries may choose differently on these ranks: the job may hang or be slower",
+      "pass variables to all nodes: mpirun -x NAME, srun --export=ALL",
+      "recorded variables are the same on all ranks", "no rank is known"}});
 
 }  // namespace
 

@@ -70,7 +70,7 @@ std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
   }
   std::string first = find_differences(findings, observed, quantity, difference);
   std::string& fine = findings.otherwise.fine;
-  if (fine.empty()) fine = fmt::format("{} {} on all GPUs of a model", quantity, first);
+  if (fine.empty()) fine = fmt::format("{} {} on all GPUs of the same model", quantity, first);
   return first;
 }
 
@@ -125,8 +125,8 @@ void judge_clocks(Findings& findings, std::span<const JobGpu> gpus, const JobFac
   compare_gpus(findings, gpus, "highest SM clock", highest_clock);
   compare_gpus(findings, gpus, "highest memory clock",
                [](const GpuFacts& gpu) { return prefixed(gpu.memory_clock_max, "Hz"); },
-               {.cost = "this GPU reads memory at another speed than its like",
-                .fix = "lift limits on memory clocks: nvidia-smi -rmc"});
+               {.cost = "this GPU's memory runs at a different speed than that of similar GPUs",
+                .fix = "remove limits on memory clocks: nvidia-smi -rmc"});
 }
 
 void judge_application_clock(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
@@ -136,7 +136,7 @@ void judge_application_clock(Findings& findings, std::span<const JobGpu> gpus, c
   const auto known = std::ranges::find_if(
       gpus, [](const JobGpu& one) { return one.gpu->sm_clock_max.has_value(); });
   if (known == gpus.end()) return;
-  findings.otherwise.fine = fmt::format("SM clock set to {} of at most {} on all GPUs of a model",
+  findings.otherwise.fine = fmt::format("set to {} of at most {} on all GPUs of the same model",
                                         first, *highest_clock(*known->gpu));
 }
 
@@ -148,10 +148,10 @@ void judge_power_limit(Findings& findings, std::span<const JobGpu> gpus, const J
   for (const JobGpu& one : gpus) {
     const auto &now = one.gpu->power_limit, &usual = one.gpu->power_limit_default;
     if (!now || !usual || *now >= *usual - tolerance) continue;
-    findings.add(one.place(), {.wrong = fmt::format("power limit {}, by default {}",
+    findings.add(one.place(), {.wrong = fmt::format("power limit {}, default {}",
                                                     *prefixed(now, "W"), *prefixed(usual, "W")),
-                               .cost = "long GEMMs run at lower clocks than the model is known for",
-                               .fix = "nvidia-smi -pl DEFAULT, unless the site means it"});
+                               .cost = "long GEMMs run at lower clocks than usual for this model",
+                               .fix = "nvidia-smi -pl DEFAULT, unless the limit is intended"});
   }
 }
 
@@ -187,72 +187,72 @@ constexpr auto likeness_table = std::to_array<Rule>(
         compare_versions(findings, job, "isoscale", "isoscale");
         compare_versions(findings, job, "isoscale's commit", "git");
       },
-      stop, "ranks play different programs: they hang, or measure what none of both is",
-      "start the same program on all nodes, from a shared folder", "",
-      "no rank says what it is made of"},
+      stop, "ranks run different programs, so the job hangs or its results mix two versions",
+      "start the same program on all nodes, for example from a shared folder", "",
+      "no rank reports its isoscale version"},
      {"nccl-version",
       [](Findings& findings, const JobFacts& job) { compare_libraries(findings, job, {"nccl"}); },
-      stop, "versions do not understand each other: they hang or fail while they connect",
+      stop, "different NCCL versions cannot communicate: ranks hang or fail while they connect",
       "put the same libnccl.so.2 first in LD_LIBRARY_PATH on all nodes", "",
-      "no rank says its NCCL", "run with --device cuda"},
+      "no rank reports its NCCL version", "run with --device cuda"},
      {"mpi-version",
       [](Findings& findings, const JobFacts& job) {
         compare_versions(findings, job, "MPI library", "mpi");
       },
-      warning, "releases may choose other algorithms and transports for the same call",
-      "load the same MPI on all nodes", "", "no rank says its MPI library"},
+      warning, "releases may use different algorithms and transports for the same call",
+      "load the same MPI on all nodes", "", "no rank reports its MPI library"},
      {"cuda-version",
       [](Findings& findings, const JobFacts& job) {
         compare_libraries(findings, job, {"cuda_runtime", "cuda_driver", "cublas"});
       },
       warning,
-      "other releases run other kernels: ranks differ in speed for no reason of the hardware",
-      "install the same CUDA and driver on all nodes", "", "no rank says its CUDA",
+      "other releases run other kernels, so ranks may differ in speed on the same hardware",
+      "install the same CUDA and driver on all nodes", "", "no rank reports its CUDA version",
       "run with --device cuda"},
      {"gpu-driver", all_gpus<judge_driver>, warning,
-      "drivers differ in clocks, power and NVLink handling",
+      "drivers may handle clocks, power and NVLink differently",
       "install the same driver on all nodes"},
      {"debug-build", judge_build, warning,
-      "what it does between operations takes longer: gaps and small messages look worse",
-      "build it with cmake --preset release", "", "no rank says how it was built"},
-     {"gpu-model", all_gpus<judge_model>, warning, "the slower GPUs set the pace of every step",
+      "isoscale is slower between operations, so gaps grow and small messages look slower",
+      "build it with cmake --preset release", "", "no rank reports how isoscale was built"},
+     {"gpu-model", all_gpus<judge_model>, warning, "every step waits for the slower GPUs",
       "ask the scheduler for one model: srun --constraint, --gpus=TYPE:N"},
      {"gpu-memory", all_gpus<[](Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
         compare_gpus(findings, gpus, "memory",
                      [](const GpuFacts& gpu) { return bytes(gpu.memory); });
       }>,
       warning, "a model that fits elsewhere may not fit here",
-      "look for ECC, MIG and reserved memory that differ: nvidia-smi -q -d MEMORY"},
+      "check whether ECC, MIG or reserved memory differ: nvidia-smi -q -d MEMORY"},
      {"gpu-clocks", all_gpus<judge_clocks>, warning,
-      "this GPU computes at another speed than its like", "lift limits on clocks: nvidia-smi -rgc"},
+      "this GPU is faster or slower than similar GPUs", "remove clock limits: nvidia-smi -rgc"},
      {"application-clock", all_gpus<judge_application_clock>, warning,
-      "this GPU computes at another speed than its like",
-      "set all alike: nvidia-smi -ac, or nvidia-smi -rac", "", "",
-      "GPUs without application clocks have none to report"},
+      "this GPU is faster or slower than similar GPUs",
+      "set the same clock on all: nvidia-smi -ac, or nvidia-smi -rac to reset it", "", "",
+      "GPUs without application clocks do not report them"},
      {"power-limit", all_gpus<judge_power_limit>, warning,
-      "under load this GPU's clock settles elsewhere than that of its like",
-      "set all alike: nvidia-smi -pl"},
+      "under load, this GPU's clock differs from that of similar GPUs",
+      "set the same limit on all: nvidia-smi -pl"},
      {"vbios", all_gpus<[](Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
         compare_gpus(findings, gpus, "VBIOS", [](const GpuFacts& gpu) { return gpu.vbios; });
       }>,
-      warning, "clocks, fans and power management may differ from those of its like",
-      "bring all GPUs to one firmware level"},
+      warning, "clocks, fans and power management may differ from those of similar GPUs",
+      "install the same firmware on all GPUs"},
      {"cpu-model",
       [](Findings& findings, const JobFacts& job) {
         compare_nodes(findings, job, "CPU", cpu_text);
       },
-      warning, "the slower nodes set the pace of every step",
+      warning, "every step waits for the slower nodes",
       "ask the scheduler for one kind of node: srun --constraint"},
      {"node-memory", judge_node_memory, warning,
-      "a missing memory module takes bandwidth along with it",
+      "a missing memory module also lowers the memory bandwidth",
       "compare dmidecode -t memory with another node", "", "the nodes do not report it",
       "mount /proc"},
      {"os",
       [](Findings& findings, const JobFacts& job) {
-        compare_nodes(findings, job, "system", [](const CheckedNode& node) { return node.os; });
+        compare_nodes(findings, job, "OS", [](const CheckedNode& node) { return node.os; });
       },
-      warning, "kernels differ in scheduling, page handling and network drivers",
-      "boot all nodes from one image"}});
+      warning, "kernels may differ in scheduling, page handling and network drivers",
+      "boot all nodes from the same image"}});
 
 }  // namespace
 

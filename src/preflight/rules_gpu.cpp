@@ -23,8 +23,8 @@ struct Xid {
   std::string_view meaning, action;
 };
 
-constexpr std::string_view no_action = "check the program that ran before, if it comes again";
-constexpr std::string_view reset = "reset the GPU when no work is on it: nvidia-smi -r";
+constexpr std::string_view no_action = "if it comes again, check the program that ran at that time";
+constexpr std::string_view reset = "reset the GPU when nothing runs on it: nvidia-smi -r";
 constexpr std::string_view drain =
     "take the node out of service and run the vendor's diagnostics (dcgmi diag -r 3)";
 
@@ -97,7 +97,7 @@ void judge_xid(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&
   for (const JobGpu& one : gpus) {
     if (!findings.knows(one.gpu->xids)) continue;
     for (const int code : *one.gpu->xids) {
-      std::string what = fmt::format("Xid {} in what the kernel's log still has", code);
+      std::string what = fmt::format("the kernel's log has Xid {}", code);
       const auto* const xid = std::ranges::find(xids, code, &Xid::code);
       if (xid == xids.end()) {
         findings.add(one.place(), {.wrong = std::move(what),
@@ -119,7 +119,7 @@ Answer judge_compute_mode(const JobGpu& one) {
   const std::string& mode = *one.gpu->compute_mode;
   if (mode == "prohibited") return {.wrong = "compute mode 'prohibited'"};
   if (!mode.starts_with("exclusive") || one.ranks.size() < 2) return nothing_wrong;
-  return wrong("compute mode '{}' with {}", mode, base::counted(one.ranks.size(), "rank"));
+  return wrong("compute mode '{}', but {} use it", mode, base::counted(one.ranks.size(), "rank"));
 }
 
 /// Warns if GPU clocks are reduced before there is any load. Clock limits that a user or
@@ -131,7 +131,7 @@ void judge_throttle(Findings& findings, std::span<const JobGpu> gpus, const JobF
     if (!findings.knows(one.gpu->throttle_reasons)) continue;
     for (const std::string& reason : *one.gpu->throttle_reasons) {
       if (std::ranges::find(settings, reason) != settings.end()) continue;
-      findings.add(one.place(), wrong("clocks are held down now: {}", reason));
+      findings.add(one.place(), wrong("clocks are reduced now: {}", reason));
     }
   }
 }
@@ -149,10 +149,10 @@ std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<s
   if (others.empty()) return "";
   if (others.size() == processes->size() && !one.ranks.empty()) {
     if (others.size() <= one.ranks.size()) return std::nullopt;
-    return fmt::format("{} compute on it, but {} took it", base::counted(others.size(), "process"),
+    return fmt::format("{} use it, but only {} should", base::counted(others.size(), "process"),
                        base::counted(one.ranks.size(), "rank"));
   }
-  return fmt::format("others compute on it: process {}", listed(others));
+  return fmt::format("processes outside the job use it: {}", listed(others));
 }
 
 /// Returns the median of the memory in use on the job's GPUs. A rank's libraries and buffers are
@@ -175,8 +175,8 @@ void judge_processes(Findings& findings, std::span<const JobGpu> gpus, const Job
     std::optional<std::string> what = foreign_processes(one, own[one.node->node]);
     const double used = one.gpu->memory_used.value_or(0);
     if ((!what || what->empty()) && used > usual + much) {
-      what = fmt::format("{} of its memory are in use, the median is {}", bytes_text(used),
-                         bytes_text(usual));
+      what = fmt::format("{} of its memory is in use, the median of the job's GPUs is {}",
+                         bytes_text(used), bytes_text(usual));
     }
     findings.add(one.place(), what ? Answer{.wrong = *what} : not_known);
   }
@@ -184,39 +184,38 @@ void judge_processes(Findings& findings, std::span<const JobGpu> gpus, const Job
 
 constexpr auto gpu_table = std::to_array<Rule>(
     {{"ecc", each_gpu<judge_ecc>, warning,
-      "memory errors go unseen; where memory is GDDR, bandwidth is higher than on machines that "
-      "have it on",
-      "nvidia-smi -e 1, then reset the GPU", "on, on GPUs that are sold with it"},
+      "memory errors stay undetected; GPUs with GDDR memory have more bandwidth than with ECC on",
+      "nvidia-smi -e 1, then reset the GPU", "no data-centre GPU runs without ECC"},
      {"ecc-errors", each_gpu<judge_uncorrected>, warning,
-      "programs are killed by them; results since then are in doubt",
-      "reset the GPU; take it out of service if they come again",
-      "none since the drivers were loaded"},
-     {"row-remap", each_gpu<judge_remap>, warning, "this memory has errors until it is repaired",
+      "such errors kill programs, and results since then may be wrong",
+      "reset the GPU; if the errors come again, take it out of service",
+      "no uncorrected errors since the drivers were loaded"},
+     {"row-remap", each_gpu<judge_remap>, warning, "this memory causes errors until it is repaired",
       "take the GPU out of service and return it",
-      "no row waits to be remapped, few pages are retired"},
+      "no memory row waits to be remapped, and few pages are retired"},
      {"xid", all_gpus<judge_xid>, warning, "", "",
-      "none in the kernels' logs but of programs' own mistakes", "",
+      "the kernels' logs have no Xids except those that programs cause", "",
       "let users read the kernel's log (kernel.dmesg_restrict=0)"},
      {"mig", each_gpu<[](const JobGpu& one) { return flag(one.gpu->mig, true, "MIG is on"); }>,
-      warning, "ranks have a part of the GPU, and NVLink and peer access are off",
+      warning, "each rank gets only a part of a GPU, without NVLink and peer access",
       "nvidia-smi -mig 0, or ask for nodes without MIG", "off on all GPUs"},
-     {"compute-mode", each_gpu<judge_compute_mode>, stop, "ranks cannot make a CUDA context on it",
-      "nvidia-smi -c DEFAULT", "lets every rank compute"},
+     {"compute-mode", each_gpu<judge_compute_mode>, stop, "ranks cannot create a CUDA context",
+      "nvidia-smi -c DEFAULT", "every rank may compute on its GPU"},
      {"throttle", all_gpus<judge_throttle>, warning,
-      "the GPU computes slower than its like from the start",
+      "the GPU is slower than similar GPUs from the start",
       "check its power supply and cooling: nvidia-smi -q -d PERFORMANCE",
-      "nothing holds clocks down now"},
+      "no clocks are reduced now"},
      {"persistence", each_gpu<[](const JobGpu& one) {
         return flag(one.gpu->persistence, false, "persistence mode is off");
       }>,
       warning,
-      "little: the driver unloads between programs, so that start-up takes longer and settings and "
+      "small: the driver unloads between programs, so start-up takes longer, and settings and "
       "error counts are lost",
-      "run nvidia-persistenced", "on, on all GPUs"},
+      "run nvidia-persistenced", "on for all GPUs"},
      {"other-processes", all_gpus<judge_processes>, warning,
-      "they take turns with the rank's kernels, and take memory and links",
-      "end them, or ask for GPUs that are yours alone (srun --exclusive)",
-      "no process but the job's ranks"}});
+      "other processes slow down the job's kernels, and use memory and links",
+      "end other processes, or ask for nodes that only your job uses (srun --exclusive)",
+      "only ranks of the job use the GPUs"}});
 
 }  // namespace
 

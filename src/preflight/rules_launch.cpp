@@ -40,12 +40,12 @@ void judge_device(Findings& findings, const JobFacts& job) {
   findings.add(job.device.empty() ? not_known : nothing_wrong);
   if (job.device_problem) {
     findings.add({.wrong = *job.device_problem,
-                  .cost = "there is nothing to measure on",
-                  .fix = "fix it, or measure another device with --device",
+                  .cost = "the job has no device to measure on",
+                  .fix = "solve this problem, or choose another device with --device",
                   .verdict = stop});
   }
   if (const std::string sign = sign_of_gpus(job); !sign.empty()) {
-    findings.add(wrong("runs on the host, although {}: {}", sign, *job.device_reason));
+    findings.add(wrong("the job runs on the host although {}: {}", sign, *job.device_reason));
   }
   std::string& fine = findings.otherwise.fine;
   fine =
@@ -63,7 +63,7 @@ void judge_world_size(Findings& findings, const JobFacts& job) {
   constexpr std::array<std::string_view, 4> names{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                                   "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
   findings.otherwise.fine =
-      fmt::format("the launcher started as many processes as MPI counts: {}", job.world);
+      fmt::format("the launcher and MPI count the same number of ranks: {}", job.world);
   judge_ranks(findings, job, [&](const CheckedRank& rank, const NodeRanks&) -> Answer {
     for (const std::string_view name : names) {
       const auto started = rank.launcher.find(std::string{name});
@@ -117,7 +117,7 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
 }
 
 void judge_gpus_per_node(Findings& findings, const JobFacts& job) {
-  findings.otherwise.unknown = job.device_problem ? "the device cannot be had" : no_gpus(job);
+  findings.otherwise.unknown = job.device_problem ? "the device is not available" : no_gpus(job);
   for (const NodeRanks& node : nodes_of_ranks(job)) {
     // A device that cannot be used is reported by the check "device".
     if (job.device != "cuda" || job.device_problem) break;
@@ -127,8 +127,8 @@ void judge_gpus_per_node(Findings& findings, const JobFacts& job) {
         wrong("{} for {}", base::counted(*gpus, "GPU"), base::counted(node.ranks.size(), "rank"));
     if (*gpus < node.ranks.size()) {
       if (job.share_gpu) continue;
-      answer.cost = "ranks take turns on a GPU, and NCCL refuses them";
-      answer.fix = "start one rank per GPU, or --share-gpu to test correctness alone";
+      answer.cost = "ranks share GPUs and slow each other down, and NCCL refuses to run";
+      answer.fix = "start one rank per GPU; to test only correctness, give --share-gpu";
       answer.verdict = stop;
     }
     findings.add({.host = node.host()}, answer);
@@ -136,7 +136,7 @@ void judge_gpus_per_node(Findings& findings, const JobFacts& job) {
 }
 
 void judge_duplicate_gpu(Findings& findings, const JobFacts& job) {
-  if (job.share_gpu) findings.otherwise.fine = "sharing GPUs is wanted";
+  if (job.share_gpu) findings.otherwise.fine = "ranks may share GPUs (--share-gpu)";
   for (const NodeRanks& node : nodes_of_ranks(job)) {
     std::map<std::string, std::vector<std::string>> users;
     for (const CheckedRank* rank : node.ranks) {
@@ -145,7 +145,7 @@ void judge_duplicate_gpu(Findings& findings, const JobFacts& job) {
     for (const auto& [uuid, numbers] : users) {
       if (numbers.size() < 2 || job.share_gpu) continue;
       findings.add({.host = node.host(), .device = uuid},
-                   wrong("ranks {} took the same GPU", listed(numbers)));
+                   wrong("ranks {} use the same GPU", listed(numbers)));
     }
   }
 }
@@ -165,7 +165,7 @@ void judge_visibility(Findings& findings, const JobFacts& job) {
     const auto reached = static_cast<std::size_t>(std::ranges::count_if(
         taken, [&](const std::string& uuid) { return visible.contains(uuid); }));
     if (reached == taken.size()) return nothing_wrong;
-    return wrong("may use {} of the {} that ranks of its node took", reached,
+    return wrong("may use {} of the {} that ranks of its node use", reached,
                  base::counted(taken.size(), "GPU"));
   });
 }
@@ -173,42 +173,42 @@ void judge_visibility(Findings& findings, const JobFacts& job) {
 Answer judge_lost_gpu(const CheckedNode& node) {
   if (!node.gpus_lost) return not_known;
   if (*node.gpus_lost == 0) return nothing_wrong;
-  return wrong("{} of it cannot be reached any more", base::counted(*node.gpus_lost, "GPU"));
+  return wrong("{} cannot be reached any more", base::counted(*node.gpus_lost, "GPU"));
 }
 
 constexpr auto launch_table = std::to_array<Rule>(
-    {{"device", judge_device, warning, "CPUs are measured, and no GPU",
-      "fix what keeps GPUs from being used, or give --device host", "", "no device was chosen",
-      "name one with --device"},
+    {{"device", judge_device, warning, "the run measures CPUs instead of GPUs",
+      "fix what keeps the job from using GPUs, or give --device host", "", "no device was chosen",
+      "choose one with --device"},
      {"world-size", judge_world_size, stop,
-      "fewer ranks play than were asked for, or each measures itself alone",
-      "start it with the mpirun of the MPI library that isoscale was built with, or srun "
-      "--mpi=pmix",
-      "", "no launcher says how many processes it started", "start it with mpirun or srun"},
+      "fewer ranks run than you asked for, or each process runs as a job of one rank",
+      "use the mpirun of the MPI library that isoscale was built with, or srun --mpi=pmix", "",
+      "no launcher reports how many processes it started", "start the job with mpirun or srun"},
      {"ranks-per-node", judge_ranks_per_node, warning,
-      "nodes with more ranks share memory and network among more; groups do not fit into nodes "
-      "alike",
+      "on nodes with more ranks, each rank gets a smaller share of memory and network, and groups "
+      "of ranks do not fit all nodes equally",
       "ask for equal numbers: srun --ntasks-per-node, mpirun --map-by ppr", "", "no rank is known"},
      {"gpus-per-node", judge_gpus_per_node, warning,
-      "idle GPUs leave network, memory and power to the others: the node looks better than when it "
-      "is full",
-      "start one rank per GPU", "as many GPUs as ranks on every node", "", how_on_gpus},
-     {"duplicate-gpu", judge_duplicate_gpu, stop, "they take turns on it, and NCCL refuses them",
-      "let every rank see the node's GPUs (srun --gpus-per-node=N --gpu-bind=none), so that each "
-      "takes its own, or name them with --gpu-bind; --share-gpu to test correctness alone",
-      "every rank has a GPU of its own", "no rank reports which GPU it took",
-      "run with --device cuda", on_gpus},
+      "idle GPUs leave more network, memory and power to the others, so results look better than "
+      "on a full node",
+      "start one rank per GPU", "every node has as many GPUs as ranks", "", how_on_gpus},
+     {"duplicate-gpu", judge_duplicate_gpu, stop,
+      "the ranks slow each other down, and NCCL refuses to run",
+      "let every rank see all GPUs of its node (srun --gpus-per-node=N --gpu-bind=none), or assign "
+      "GPUs with isoscale's --gpu-bind; to test only correctness, give --share-gpu",
+      "every rank has its own GPU", "no rank reports which GPU it uses", "run with --device cuda",
+      on_gpus},
      {"gpu-visibility", judge_visibility, warning,
-      "NCCL has no peer access (P2P) between processes that control groups hide each other's GPU "
-      "from: what they send passes host memory instead of NVLink or PCIe",
-      "srun --gpus-per-node=N --gpu-bind=none instead of --gpus-per-task or --gpu-bind=closest, "
-      "with launch/bind.sh for the cores beside each GPU",
-      "every rank may use all GPUs that its node's ranks took",
+      "control groups hide the GPUs of these ranks from each other, so NCCL has no peer access "
+      "(P2P): data goes through host memory instead of NVLink or PCIe",
+      "use srun --gpus-per-node=N --gpu-bind=none instead of --gpus-per-task or "
+      "--gpu-bind=closest, and bind ranks to cores near their GPUs with launch/bind.sh",
+      "every rank may use all GPUs that ranks of its node use",
       "no rank reports which GPUs it may use", how_on_gpus, on_gpus},
      {"lost-gpu", each_node<judge_lost_gpu>, warning,
-      "the node has fewer GPUs than it was bought with; groups over it change",
+      "the node has fewer usable GPUs than it should, which also changes the groups of ranks on it",
       "look for Xid 79 in the kernel's log; drain and restart the node",
-      "every GPU that NVML counts answers", "NVML gives no information on it", how_on_gpus,
+      "every GPU that NVML counts responds", "NVML gives no information on the GPUs", how_on_gpus,
       on_gpus}});
 
 }  // namespace

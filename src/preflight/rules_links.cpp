@@ -70,11 +70,10 @@ void judge_nvlinks(Findings& findings, std::span<const JobGpu> gpus, const JobFa
     }
     const int inactive = gpu.nvlinks_inactive.value_or(0);
     if (inactive > 0 && *gpu.nvlinks_active > 0) {
-      findings.add(one.place(),
-                   {.wrong = fmt::format("{} of {} NVLinks are inactive", inactive,
-                                         inactive + *gpu.nvlinks_active),
-                    .cost = "this GPU's bandwidth to the others is lower by as much, and "
-                            "collectives go at its pace"});
+      findings.add(one.place(), {.wrong = fmt::format("{} of {} NVLinks are inactive", inactive,
+                                                      inactive + *gpu.nvlinks_active),
+                                 .cost = "this GPU has proportionally less bandwidth to the "
+                                         "others, and collectives run at its speed"});
     } else {
       observed.push_back({.place = one.place(),
                           .value = base::counted(*gpu.nvlinks_active, "active NVLink"),
@@ -95,11 +94,11 @@ void judge_pairs(Findings& findings, const JobFacts& job) {
     if (!findings.knows(pair.peers->link)) continue;
     links.insert(*pair.peers->link);
     if (pair.peers->link == "NVLink" || !with_nvlink.contains(pair.node)) continue;
-    findings.add(pair.place(),
-                 wrong("joined by PCIe ({}), others of the node by NVLink", *pair.peers->link));
+    findings.add(pair.place(), wrong("connected by PCIe ({}), other pairs of the node by NVLink",
+                                     *pair.peers->link));
   }
   findings.otherwise.fine =
-      fmt::format("GPUs of a node are joined by {}", listed({links.begin(), links.end()}));
+      fmt::format("GPUs of a node are connected by {}", listed({links.begin(), links.end()}));
 }
 
 Answer judge_fabric(const JobGpu& one) {
@@ -137,22 +136,22 @@ void judge_domain(Findings& findings, std::span<const JobGpu> gpus, const JobFac
   for (const JobGpu& one : gpus) {
     const bool alone = one.gpu->fabric_state && !one.gpu->fabric;
     if (!alone || !models.contains(one.gpu->name.value_or(""))) continue;
-    findings.add(one.place(), {.wrong = "belongs to no NVLink domain, others of its model do",
-                               .cost = "it reaches other nodes through the network alone",
-                               .fix = "see its fabric in nvidia-smi -q; start nvidia-imex"});
+    findings.add(one.place(), {.wrong = "belongs to no NVLink domain, but others of its model do",
+                               .cost = "it reaches other nodes only through the network",
+                               .fix = "look at its fabric in nvidia-smi -q; start nvidia-imex"});
   }
   for (const auto& [cluster, parts] : cliques) {
     if (parts.size() == 1) continue;
     findings.add(
         {.wrong = fmt::format("the GPUs of one NVLink domain are in {} cliques", parts.size()),
-         .cost = "between cliques traffic goes through the network",
+         .cost = "traffic between cliques goes through the network",
          .fix = "ask for nodes of one clique, or repartition the domain"});
   }
   if (cliques.size() > 1 && fits_one_domain(gpus)) {
     findings.add({.wrong = fmt::format("{} are in {} NVLink domains",
                                        base::counted(gpus.size(), "GPU"), cliques.size()),
-                  .cost = "between domains traffic goes through the network, although one domain "
-                          "may hold them all",
+                  .cost = "traffic between domains goes through the network, although one domain "
+                          "could hold all GPUs",
                   .fix = "ask for nodes of one rack: srun --switches=1, or a block of "
                          "topology/block"});
   }
@@ -192,12 +191,12 @@ void judge_gpu_pcie(Findings& findings, std::span<const JobGpu> gpus, const JobF
     } else if (*gpu.pcie_width >= *gpu.pcie_width_max) {
       findings.add(nothing_wrong);
     } else {
-      findings.add(one.place(),
-                   wrong("PCIe link has {} of {} lanes", *gpu.pcie_width, *gpu.pcie_width_max));
+      findings.add(one.place(), wrong("the PCIe link uses {} of {} lanes", *gpu.pcie_width,
+                                      *gpu.pcie_width_max));
     }
   }
   find_differences(findings, observed, "PCIe link of at most",
-                   {.fix = "compare slot and firmware settings with its like"});
+                   {.fix = "compare slot and firmware settings with those of similar GPUs"});
 }
 
 std::optional<bool> is_link_slow(const CheckedPort& port) {
@@ -221,10 +220,10 @@ void judge_nic_pcie(Findings& findings, const JobFacts& job) {
       if (!findings.knows(slow) || !*slow) continue;
       const double rate = pcie_rate(*port.pcie_generation, *port.pcie_width);
       const std::string cost =
-          fmt::format("the adapter cannot pass more than {} to its node{}", bit_rate_text(rate),
-                      port.rate ? ", its port runs at " + bit_rate_text(*port.rate) : "");
+          fmt::format("the adapter can pass at most {} to its node{}", bit_rate_text(rate),
+                      port.rate ? ", but its port runs at " + bit_rate_text(*port.rate) : "");
       findings.add({.host = node.host, .device = port_text(port)},
-                   {.wrong = fmt::format("PCIe link generation {} x{} of at most generation {} x{}",
+                   {.wrong = fmt::format("PCIe link is generation {} x{}, but could be {} x{}",
                                          *port.pcie_generation, *port.pcie_width,
                                          port.pcie_generation_max.value_or(*port.pcie_generation),
                                          port.pcie_width_max.value_or(*port.pcie_width)),
@@ -240,7 +239,7 @@ void judge_iommu(Findings& findings, const JobFacts& job) {
   for (const CheckedNode& node : job.nodes) {
     if (!findings.knows(node.iommu_translates) || !*node.iommu_translates) continue;
     if (node.gpus && std::ranges::any_of(*node.gpus, is_joined_by_c2c)) {
-      findings.otherwise.fine = "on where NVLink-C2C joins CPU and GPU, as it is meant to be";
+      findings.otherwise.fine = "on, as it should be where NVLink-C2C joins CPU and GPU";
     } else {
       findings.add({.host = node.host}, {.wrong = "the IOMMU translates addresses of devices"});
     }
@@ -249,48 +248,49 @@ void judge_iommu(Findings& findings, const JobFacts& job) {
 
 constexpr auto links_table = std::to_array<Rule>(
     {{"peer-access", judge_peer_access, warning,
-      "what they send each other passes host memory, a fraction of the speed of PCIe or NVLink",
+      "data between them goes through host memory, at a fraction of the speed of PCIe or NVLink",
       "see nvidia-smi topo -p2p r: IOMMU, ACS, MIG or a container may forbid it",
-      "between all GPUs of a node", "", "nvidia-smi topo -p2p r shows it"},
+      "peer access between all GPUs of a node", "", "nvidia-smi topo -p2p r shows it"},
      {"nvlinks", all_gpus<judge_nvlinks>, warning,
-      "collectives go at the pace of the GPU with the fewest",
-      "nvidia-smi nvlink -s; reset the GPUs, look for Xid 74", "no GPU has NVLink"},
+      "collectives run at the speed of the GPU with the fewest NVLinks",
+      "see nvidia-smi nvlink -s; reset the GPUs; look for Xid 74", "no GPU has NVLink"},
      {"nvlink-pairs", judge_pairs, warning,
-      "groups that hold this pair communicate at PCIe's speed",
-      "choose GPUs that NVLink joins with CUDA_VISIBLE_DEVICES; if all should be, see nvidia-smi "
-      "nvlink -s",
+      "groups that include this pair communicate at the speed of PCIe",
+      "use CUDA_VISIBLE_DEVICES to choose GPUs that NVLink connects; if it should connect all, see "
+      "nvidia-smi nvlink -s",
       "", "", "nvidia-smi topo -m shows it"},
      {"nvlink-fabric", each_gpu<judge_fabric>, warning,
       "NVLink to other GPUs and reduction in the switches (NVLS) are off, or CUDA does not start",
       "start the fabric manager (systemctl status nvidia-fabricmanager; on NVL72 racks nvidia-imex "
       "too) and reset the GPUs",
-      "completed where there is one", "", "needs a driver that knows NVLink fabrics"},
-     {"nvlink-domain", all_gpus<judge_domain>, warning, "", "", "no domain is wider than a node",
-      "", "needs a driver that knows NVLink fabrics"},
+      "ready on all GPUs that have one", "", "install a driver that reports NVLink fabrics"},
+     {"nvlink-domain", all_gpus<judge_domain>, warning, "", "",
+      "no NVLink domain spans several nodes", "", "install a driver that reports NVLink fabrics"},
      {"gpu-pcie", all_gpus<judge_gpu_pcie>, warning,
       "copies between host and GPU, and GPUDirect RDMA, are slower",
       "reseat the card or riser; see LnkSta in lspci -vv",
-      "all lanes are in use, generations are alike", "no GPU has a PCIe link that counts",
+      "all lanes are used, and generations are equal", "no GPU is known to use its PCIe link",
       "lspci -vv shows LnkCap and LnkSta"},
      {"nic-pcie", judge_nic_pcie, warning, "",
-      "move it to a slot that has the lanes, or reseat it; see LnkSta in lspci -vv",
-      "each PCIe link runs at its maximum or as fast as its port",
+      "move the adapter to a slot with more lanes, or reseat it; see LnkSta in lspci -vv",
+      "each adapter's PCIe link is at its maximum or as fast as its port",
       "no InfiniBand or RoCE port is known to be up", "mount /sys"},
      {"iommu", judge_iommu, warning,
-      "traffic between GPUs, and between GPUs and adapters, passes the root complex instead of the "
-      "PCIe switch, or is refused",
+      "traffic between GPUs, and between GPUs and adapters, goes through the root complex instead "
+      "of the PCIe switch, or fails",
       "boot with iommu=pt (on Arm iommu.passthrough=1), or turn it off in the firmware",
-      "off, or passes addresses through", "the kernel does not report it", "mount /sys", on_gpus},
+      "every IOMMU is off, or passes addresses through", "the kernel does not report it",
+      "mount /sys", on_gpus},
      {"acs", each_node<[](const CheckedNode& node) {
         return flag(node.acs, true, "access control (ACS) redirects peer traffic on a PCIe switch");
       }>,
       warning,
-      "traffic between GPUs, and between GPUs and adapters, passes the root complex at a fraction "
-      "of the speed",
+      "traffic between GPUs, and between GPUs and adapters, goes through the root complex at a "
+      "fraction of the speed",
       "turn ACS off in the firmware, or with setpci (NCCL's documentation, troubleshooting, PCI "
       "Access Control Services)",
       "no PCIe switch redirects peer traffic", "the configuration of PCIe switches cannot be read",
-      "root sees ACSCtl in lspci -vvv", on_gpus}});
+      "as root, see ACSCtl in lspci -vvv", on_gpus}});
 
 }  // namespace
 

@@ -31,7 +31,7 @@ Answer judge_shared_cores(const NodeRanks& node, const JobFacts& job) {
   if (bound.empty()) return not_known;
   const std::size_t with_core = machine::count_with_own_core(bound);
   if (with_core == bound.size()) return nothing_wrong;
-  return {.wrong = fmt::format("only {} of {} can have a core of their own", with_core,
+  return {.wrong = fmt::format("only {} of {} can have their own core", with_core,
                                base::counted(bound.size(), "rank")),
           .verdict = job.device == "cuda" ? stop : warning};
 }
@@ -43,10 +43,10 @@ std::size_t count_cores(const CheckedRank& rank) {
 Answer judge_single_core(const CheckedRank& rank, const NodeRanks&, const JobFacts& job) {
   if (rank.cores.empty()) return not_known;
   if (count_cores(rank) > 1) return nothing_wrong;
-  return {.wrong = "may run on one core alone",
+  return {.wrong = "may run on only one core",
           .cost = job.device == "cuda"
-                      ? "the issuing thread and NCCL's proxy threads take turns on it"
-                      : "streams are folded into one: communication hides behind nothing"};
+                      ? "NCCL's proxy threads and the thread that issues work share this core"
+                      : "streams run as one, so communication overlaps with nothing"};
 }
 
 /// Returns the number of NUMA nodes with CPUs that the rank may run on; nullopt if unknown.
@@ -79,7 +79,7 @@ void judge_blas_threads(Findings& findings, const JobFacts& job) {
   judge_ranks(findings, job, [](const CheckedRank& rank, const NodeRanks&) -> Answer {
     const auto threads = static_cast<std::size_t>(std::max(rank.blas_threads, 0));
     if (rank.cores.empty() || threads <= count_cores(rank)) return not_concerned;
-    return wrong("{} BLAS threads on the {} it may run on", threads,
+    return wrong("has {} BLAS threads, but may run on only {}", threads,
                  base::counted(count_cores(rank), "core"));
   });
 }
@@ -96,7 +96,7 @@ Answer judge_quota(const NodeRanks& node, const JobFacts& job) {
     busy += job.device == "host" ? std::max(rank->blas_threads, 1) : 1;
   }
   if (*node.facts->cpu_quota >= busy) return nothing_wrong;
-  return wrong("a control group leaves {:g} CPUs to {} busy threads", *node.facts->cpu_quota, busy);
+  return wrong("the CPU limit is {:g} CPUs for {} busy threads", *node.facts->cpu_quota, busy);
 }
 
 /// Warns if the memory that a rank may lock is limited on a node with an InfiniBand or RoCE port
@@ -122,7 +122,7 @@ Answer judge_shared_memory(const NodeRanks& node, const JobFacts&) {
   if (!node.facts->shm_free) return not_known;
   const double need = shared_memory_need(node.ranks.size());
   if (*node.facts->shm_free >= need) return nothing_wrong;
-  return wrong("/dev/shm has {} free, {} want {}", bytes_text(*node.facts->shm_free),
+  return wrong("/dev/shm has {} free, but {} need {}", bytes_text(*node.facts->shm_free),
                base::counted(node.ranks.size(), "rank"), bytes_text(need));
 }
 
@@ -158,42 +158,42 @@ Answer judge_governor(const CheckedNode& node) {
 
 constexpr auto node_table = std::to_array<Rule>(
     {{"shared-cores", each_node_of_ranks<judge_shared_cores>, warning,
-      "ranks take turns on cores and wait for each other: no scaling result",
-      "bind each to cores of its own: srun --cpus-per-task, mpirun --map-by slot:PE=N --bind-to "
-      "core; start fewer ranks where cores are few",
-      "every rank can have a core of its own", "the cores of ranks are not known", "mount /sys"},
+      "ranks share cores and wait for each other, so the results show no scaling",
+      "bind each rank to its own cores (srun --cpus-per-task, mpirun --map-by slot:PE=N --bind-to "
+      "core), or start fewer ranks",
+      "every rank can have its own core", "the cores of ranks are not known", "mount /sys"},
      {"single-core", each_rank<judge_single_core>, warning, "",
       "give each rank two cores or more: srun --cpus-per-task, mpirun --map-by slot:PE=N",
       "every rank may run on two cores or more", "the cores of ranks are not known", "mount /sys"},
      {"numa-mask", each_rank<judge_mask>, warning,
-      "threads move away from their memory and GPU; steps scatter",
+      "threads may move away from their memory and GPU, so step times vary",
       "bind each rank inside a NUMA node: srun --cpu-bind=cores, mpirun --map-by numa --bind-to "
       "numa",
       "every rank stays inside a NUMA node", "NUMA nodes or CPUs of ranks are not known",
       "mount /sys"},
-     {"blas-threads", judge_blas_threads, warning, "BLAS threads take turns on cores",
+     {"blas-threads", judge_blas_threads, warning, "BLAS threads share cores",
       "lower --blas-threads, or give each rank more cores",
-      "no more BLAS threads than cores, or one a rank", "the cores of nodes are not known",
+      "no more BLAS threads than cores, or one per rank", "the cores of nodes are not known",
       "mount /sys", with_blas},
      {"cpu-quota", each_node_of_ranks<judge_quota>, warning,
-      "the kernel stops the ranks in every period of 0.1 s",
+      "the kernel pauses the ranks in every period of 0.1 s",
       "raise the container's or job's CPU limit (docker --cpus, Kubernetes limits.cpu)",
-      "no CPU limit below what ranks keep busy", "control groups give no information",
+      "no CPU limit is below the number of busy threads", "control groups give no information",
       "mount /sys/fs/cgroup"},
      {"locked-memory", each_rank<judge_locked_memory>, warning,
       "buffers cannot be registered with the adapter: connections fail, or fall back to TCP",
       "ulimit -l unlimited (limits.conf; LimitMEMLOCK=infinity for slurmd; docker --ulimit "
       "memlock=-1)",
-      "no limit on nodes with InfiniBand or RoCE",
+      "no limit on locked memory on nodes with InfiniBand or RoCE",
       "no node has an InfiniBand or RoCE port that is known to be up"},
      {"shared-memory", each_node_of_ranks<judge_shared_memory>, warning,
-      "NCCL and MPI fail, or talk inside the node by slower means",
+      "NCCL and MPI fail, or communicate more slowly inside the node",
       "docker --shm-size=1g or --ipc=host; remove files left behind in /dev/shm",
-      "/dev/shm has room for what ranks share", "/dev/shm gives no information", "mount /dev/shm"},
+      "/dev/shm has enough space for the ranks", "/dev/shm gives no information", "mount /dev/shm"},
      {"cpu-governor", each_node<judge_governor>, warning,
-      "clocks may stay low or rise late: launches and small messages take longer",
+      "clocks may stay low or rise late, so launches and small messages take longer",
       "cpupower frequency-set -g performance", "no CPU is set to save power",
-      "the kernel reports no governor, as in virtual machines"}});
+      "the kernel reports no governor, which is usual in virtual machines"}});
 
 }  // namespace
 

@@ -56,7 +56,7 @@ struct Measured {
 void find_slow(Findings& findings, const JobFacts& job, const std::vector<Measured>& all,
                double least, std::string_view unit) {
   findings.otherwise.unknown = job.sniff_skipped.value_or(
-      fmt::format("fewer than {} of a kind were measured", fewest_alike));
+      fmt::format("fewer than {} similar ranks or pairs were measured", fewest_alike));
   std::map<std::string, std::vector<double>> values;
   for (const Measured& one : all) values[one.kind].push_back(one.value);
   std::map<std::string, Threshold> thresholds;
@@ -176,19 +176,20 @@ void judge_bandwidth(Findings& findings, const JobFacts& job) {
     }
     findings.add(place, {.wrong = "they do not answer each other",
                          .cost = "a run would hang at the first message between them",
-                         .fix = "check the ports and links between them, and at NCCL_DEBUG=INFO",
+                         .fix = "set NCCL_DEBUG=INFO, and check ports and links between them",
                          .verdict = stop});
   }
   find_slow(findings, job, all, least_bandwidth, "B/s");
 }
 
 constexpr auto sniff_table = std::to_array<Rule>(
-    {{"gemm-rate", judge_gemm, warning, "every step that all ranks share waits for it",
-      "check its clocks, power, temperature and other processes; leave it out if it stays so",
-      "every rank's GEMM is as fast as its like's"},
-     {"neighbour-bandwidth", judge_bandwidth, warning, "collectives over this pair go at its pace",
+    {{"gemm-rate", judge_gemm, warning, "steps that use all ranks wait for this rank",
+      "check its clocks, power, temperature and other processes; exclude it if it stays slow",
+      "every rank's GEMM is as fast as those of similar ranks"},
+     {"neighbour-bandwidth", judge_bandwidth, warning,
+      "collectives that include this pair run at its speed",
       "check the links between them: ports, cables, NVLinks, PCIe",
-      "every pair of neighbours is as fast as its like"}});
+      "every pair of neighbours is as fast as similar pairs"}});
 
 }  // namespace
 
