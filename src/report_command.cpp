@@ -190,8 +190,10 @@ void refuse_beside_index(const settings::ReportCommand& command, std::string_vie
                          std::string_view why) {
   throw base::UsageError(
       command.index_only
-          ? fmt::format("--index lists what files hold; it goes without {}, which {}", option, why)
-          : fmt::format("{} {}, and of {} files there is an index only; give at most {} files",
+          ? fmt::format("--index lists the contents of files and cannot be combined with {}, "
+                        "which {}",
+                        option, why)
+          : fmt::format("{} {}, but {} files are only listed as an index; give at most {} files",
                         option, why, command.files.size(), most_joined));
 }
 

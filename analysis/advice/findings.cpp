@@ -122,7 +122,7 @@ void add_curve(const std::string& title, const std::vector<PointSubject>& subjec
 std::string why_left_out(const PointReport& point) {
   if (point.data->status != results::PointStatus::ok || point.data->verified == false) return "";
   std::vector<std::string> why = results::unsound(point.labels);
-  if (point.breakdown.unaccounted > most_unaccounted) why.emplace_back("spans contradict");
+  if (point.breakdown.unaccounted > most_unaccounted) why.emplace_back("inconsistent spans");
   return base::listed(why);
 }
 

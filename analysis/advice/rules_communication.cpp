@@ -38,8 +38,8 @@ bool leaves_nodes(const PointReport& point, mesh::Axis axis) {
 std::string smaller_groups(const PointReport& point, mesh::Axis axis) {
   const std::string_view name = mesh::name(axis);
   return leaves_nodes(point, axis)
-             ? fmt::format("{} groups that stay inside a node: a smaller {}, --mesh", name, name)
-             : fmt::format("less {} and more dp: --mesh", name);
+             ? fmt::format("keep {} groups inside a node with a smaller {}: --mesh", name, name)
+             : fmt::format("use less {} and more dp: --mesh", name);
 }
 
 bool is_on(const PointData& point, const char* option) { return option_of(point, option) == "on"; }
@@ -53,7 +53,7 @@ bool has_experts(const PointData& point) {
 Clauses for_halos(const PointData& point) {
   Clauses clauses;
   if (option_of(point, "overlap") == "off") clauses.emplace_back("--set overlap=on");
-  clauses.emplace_back("larger tiles: --set image, or fewer tiles an image and more dp: --mesh");
+  clauses.emplace_back("use larger tiles: --set image, or fewer per image and more dp: --mesh");
   return clauses;
 }
 
@@ -68,18 +68,19 @@ Clauses for_tp(const PointReport& report) {
   // the whole tensor) or if the model has experts (they take whole tensors).
   const bool may_split = point.dtype != "fp8" && !has_experts(point);
   if (option_of(point, "tp_output") == "gather") {
-    clauses.emplace_back("--set tp_output=reduce, which can travel in parts");
+    clauses.emplace_back("--set tp_output=reduce, which can overlap with GEMMs");
   } else if (has_pairs && !splits && may_split) {
-    clauses.emplace_back(is_on(point, "sequence_parallel")
-                             ? "parts that hide under GEMMs: --set ring=on, or chunks=4"
-                             : "parts that hide under GEMMs: --set sequence_parallel=on and "
-                               "ring=on, or chunks=4");
+    clauses.push_back(
+        fmt::format("overlap tp communication with GEMMs: --set {}ring=on, or --set chunks=4",
+                    is_on(point, "sequence_parallel") ? "" : "sequence_parallel=on and "));
   }
   const bool has_weight_gradients_later =
       option_of(point, "schedule") == "zb-h1" && point.mesh.pp > 1;
   if (option_of(point, "async_reduce") == "off" && !is_on(point, "sequence_parallel") &&
       !has_weight_gradients_later) {
-    clauses.emplace_back("backward's sums under weight gradients: --set async_reduce=on");
+    clauses.emplace_back(
+        "overlap the all-reduces of the backward pass with weight gradients: "
+        "--set async_reduce=on");
   }
   clauses.push_back(smaller_groups(report, mesh::Axis::tp));
   return clauses;
@@ -89,7 +90,7 @@ Clauses for_tp(const PointReport& report) {
 /// compute that can hide this grows with the square of a rank's part of the sequence.
 Clauses for_cp(const PointReport& report) {
   return {smaller_groups(report, mesh::Axis::cp),
-          "longer parts of the sequence hide the ring: a model with a longer sequence"};
+          "use a model with a longer sequence: its compute hides more of the ring"};
 }
 
 /// Returns advice for ep, which sends tokens to their experts and back.
@@ -100,7 +101,7 @@ Clauses for_ep(const PointReport& report) {
     clauses.emplace_back("--set expert_placement=packed");
   }
   if (option_of(point, "capacity") == "none" && results::count_in(point.options, "skew")) {
-    clauses.emplace_back("uneven routing waits for the fullest expert: --set capacity=1.25");
+    clauses.emplace_back("limit the fullest expert, for which all ranks wait: --set capacity=1.25");
   }
   clauses.push_back(smaller_groups(report, mesh::Axis::ep));
   return clauses;
@@ -116,16 +117,16 @@ Clauses for_dp(const PointReport& report) {
   const std::string zero = option_of(point, "zero");
   if (zero == "2" || zero == "3") {
     clauses.push_back(fmt::format(
-        "zero={} communicates for every microbatch: fewer and larger ones, --set microbatch; or "
-        "zero=1 where memory allows it",
+        "zero={} communicates for every microbatch: use fewer, larger ones (--set microbatch), or "
+        "zero=1 if memory allows it",
         zero));
   } else if (!option_of(point, "microbatch").empty()) {
-    clauses.emplace_back("more microbatches a step: --set microbatches (and batch)");
+    clauses.emplace_back("use more microbatches per step: --set microbatches (and batch)");
   } else {
-    clauses.emplace_back("a larger batch: --set batch");
+    clauses.emplace_back("use a larger batch: --set batch");
   }
   if (option_of(point, "grad_dtype") == "same" && point.dtype == "f32") {
-    clauses.emplace_back("half the bytes: --set grad_dtype=bf16");
+    clauses.emplace_back("halve the bytes of gradients: --set grad_dtype=bf16");
   }
   return clauses;
 }
@@ -145,13 +146,13 @@ Clauses for_pp(const PointReport& report) {
   const PointData& point = *report.data;
   Clauses clauses;
   if (option_of(point, "handover") == "whole" && point.mesh.tp > 1) {
-    clauses.emplace_back("1/tp of the bytes: --set handover=scattered");
+    clauses.emplace_back("send only 1/tp of the bytes: --set handover=scattered");
   }
   if (option_of(point, "schedule") == "interleaved") {
     clauses.emplace_back(
-        "each virtual stage hands over once more: fewer, --set v, or schedule=1f1b");
+        "use fewer virtual stages, since each adds a message: --set v, or schedule=1f1b");
   }
-  clauses.emplace_back("fewer stages: --mesh; the timeline: report --trace FILE.json");
+  clauses.emplace_back("use fewer stages: --mesh (see the timeline: report --trace FILE.json)");
   return clauses;
 }
 
@@ -298,7 +299,7 @@ Said communication_ratio(const PointSubject& subject, const Rule& rule) {
   said.add("waiting for late partners", wait);
   if (axis) said.add("most along", std::string{mesh::name(*axis)});
   const bool waits = point.breakdown.wait_known && wait > transfer;
-  said.next_step = waits  ? "most of it waits for late ranks: see causes below the curve first"
+  said.next_step = waits  ? "most of it is waiting for late ranks: see report --detail waterfall"
                    : axis ? advice_along(point, *axis)
                           : "see the timeline: isoscale report FILE.h5 --trace trace.json";
   return said;
@@ -321,16 +322,16 @@ Said missing_overlap(const PointSubject& subject, const Rule& rule) {
   said.add("hidden communication", hidden / step);
   said.add("exposed transfer", share);
   if (point.data->folded) {
-    said.sentence = fmt::format("no overlap: streams were played as one, {} of the step is exposed",
+    said.sentence = fmt::format("no overlap: all streams ran as one, so {} of the step is exposed",
                                 percent(share));
     said.add("streams", point.data->folded_reason);
-    said.next_step = "two cores or more a rank: mpirun --map-by slot:PE=2, srun --cpus-per-task=2";
+    said.next_step = "give ranks two cores each: mpirun --map-by slot:PE=2, srun --cpus-per-task=2";
     return said;
   }
   said.sentence = fmt::format(
-      "overlap was asked for, yet {} of what could hide does, {} of the step is exposed",
+      "overlap is on, but hides only {} of what it could hide: {} of the step is exposed",
       percent(hidden / (hidden + transfer)), percent(share));
-  said.next_step = "see the streams: isoscale report FILE.h5 --trace trace.json";
+  said.next_step = "see how streams overlap: isoscale report FILE.h5 --trace trace.json";
   for (const auto& [key, given] : subject.run.environment) {
     if (key != "CUDA_DEVICE_MAX_CONNECTIONS" || given.empty()) continue;
     said.add(key, given);  // this setting can prevent overlap
@@ -351,7 +352,7 @@ Said small_buckets(const PointSubject& subject, const Rule& rule) {
   const double bytes = buckets.bytes / static_cast<double>(buckets.count);
   Finding said;
   said.add("buckets", static_cast<double>(buckets.count), Unit::count);
-  said.add("bytes of one", bytes, Unit::bytes);
+  said.add("bytes per bucket", bytes, Unit::bytes);
   said.add("exposed dp transfer", exposed);
   const auto* const curve = curve_for(subject, buckets.op);
   double enough = rule.limit("bucket");
@@ -367,7 +368,8 @@ Said small_buckets(const PointSubject& subject, const Rule& rule) {
   }
   said.sentence = fmt::format("{} gradient buckets of {} each {} bound by latency", buckets.count,
                               bytes_text(bytes), curve != nullptr ? "are" : "may be");
-  said.next_step = fmt::format("larger buckets: --set bucket={} or more", size_option(4 * enough));
+  said.next_step =
+      fmt::format("use larger buckets: --set bucket={} or more", size_option(4 * enough));
   return said;
 }
 
@@ -387,12 +389,12 @@ Said single_bucket(const PointSubject& subject, const Rule& rule) {
   if (!(exposed > rule.limit("exposed")) || buckets.bytes < least) return std::nullopt;
   Finding said{.severity = exposed * (parts_of_bucket - 1) / parts_of_bucket};
   said.sentence =
-      fmt::format("all gradients travel in one bucket of {}, which backward cannot hide",
+      fmt::format("all gradients are in one bucket of {}, which the backward pass cannot hide",
                   bytes_text(buckets.bytes));
   said.add("bytes of the bucket", buckets.bytes, Unit::bytes);
   said.add("exposed dp transfer", exposed);
-  said.next_step =
-      fmt::format("smaller buckets: --set bucket={}", size_option(buckets.bytes / parts_of_bucket));
+  said.next_step = fmt::format("use smaller buckets: --set bucket={}",
+                               size_option(buckets.bytes / parts_of_bucket));
   return said;
 }
 
@@ -425,6 +427,7 @@ constexpr Rule communication_table[] = {
 std::string advice_along(const PointReport& point, mesh::Axis axis) {
   Clauses clauses = clauses_of(point, axis);
   if (clauses.size() > most_clauses) clauses.resize(most_clauses);
+  if (clauses.size() > 1) clauses.back().insert(0, "or ");
   return fmt::format("{}", fmt::join(clauses, "; "));
 }
 

@@ -107,9 +107,9 @@ std::optional<double> rate_at(const results::CalibrationData& calibration,
 
 std::string larger_gemms(const PointData& point) {
   const auto microbatch = results::count_in(point.options, "microbatch");
-  const std::string first = microbatch
-                                ? fmt::format("larger --set microbatch (now {:.0f})", *microbatch)
-                                : std::string{"a larger microbatch"};
+  const std::string first =
+      microbatch ? fmt::format("use a larger --set microbatch (now {:.0f})", *microbatch)
+                 : std::string{"use a larger microbatch"};
   return point.mesh.tp > 1 ? first + ", or less tp: --mesh" : first + ", or a larger model";
 }
 
@@ -223,8 +223,8 @@ Said slower_gemms(const PointSubject& subject, const Rule& rule) {
   const double share = std::min(lost->seconds, all_lost) / waterfall->measured;
   if (!(share > rule.limit("lost"))) return std::nullopt;
   Finding said{.severity = std::min(share, 1.0)};
-  said.sentence =
-      fmt::format("GEMMs take {} of the step longer than ideal scaling would", percent(share));
+  said.sentence = fmt::format(
+      "GEMMs are slower than with ideal scaling, which costs {} of the step", percent(share));
   said.add("lost", lost->seconds, Unit::seconds);
   said.add("step", waterfall->measured, Unit::seconds);
   if (point.causes.pop && point.causes.pop->speed_scalability) {
@@ -233,8 +233,8 @@ Said slower_gemms(const PointSubject& subject, const Rule& rule) {
   said.next_step =
       point.data->mesh.tp > 1 ? "tp may make them too narrow: " + larger_gemms(*point.data)
       : subject.run.device == "host"
-          ? "ranks may share memory, caches and clocks: run --workload memory,gemm to see"
-          : "smaller shapes, or lower clocks with more GPUs at work: run --workload gemm to see";
+          ? "ranks may share memory, caches and clocks: measure with --workload memory,gemm"
+          : "shapes may be smaller, or clocks lower, on more GPUs: measure with --workload gemm";
   return said;
 }
 
@@ -248,8 +248,8 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
   Finding said;
   said.add("microbatch", *microbatch, Unit::count);
   said.add("tokens of a microbatch", tokens, Unit::count);
-  said.next_step =
-      fmt::format("larger --set microbatch (now {:.0f}) as far as memory allows", *microbatch);
+  said.next_step = fmt::format(
+      "use a larger --set microbatch (now {:.0f}), as far as memory allows", *microbatch);
   // A product of m rows with a k x n weight has 2 m n k FLOP and reads at least n k elements, so
   // its intensity is at most 2 m / element bytes.
   const auto machine = flop_per_byte(subject);
@@ -257,7 +257,7 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
   if (machine && intensity < *machine) {
     said.severity = *share * (1 - intensity / *machine);
     said.sentence = fmt::format(
-        "{:.0f} tokens a microbatch: GEMMs may be bound by memory, not by FLOP", tokens);
+        "{:.0f} tokens per microbatch: GEMMs may be bound by memory, not by FLOP", tokens);
     said.add("intensity at most", intensity, Unit::flop_per_byte);
     said.add("GPU", *machine, Unit::flop_per_byte);
     return said;
@@ -268,7 +268,7 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
   const auto speed = gemm_speed(subject.point);
   if (ceiling != nullptr && speed) said.severity = saved_at(ceiling->rate, *speed, *share);
   said.sentence =
-      fmt::format("one sample a microbatch at {} MFU: more at once may be faster", percent(*mfu));
+      fmt::format("one sample per microbatch, at {} MFU: more may be faster", percent(*mfu));
   said.add("MFU", *mfu);
   return said;
 }
@@ -284,7 +284,7 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
   said.sentence = fmt::format("clocks of {}, {}{} were held down by {}",
                               short_place(subject.run, *point.data, worst.series->rank),
                               worst.series->device, more, worst.held.reason);
-  said.add("of the samples", worst.held.share);
+  said.add("share of samples", worst.held.share);
   const auto* const facts = facts_of(subject.run.rank_facts, *point.data, worst.series->rank);
   const auto highest = facts == nullptr ? std::nullopt : number_of(*facts, "gpu_sm_clock_max");
   const auto* const clocks = usable.find(worst.series->rank, worst.series->device, "sm_clock");
@@ -296,8 +296,8 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
     if (share) said.severity = std::clamp(*share * (1 - *usual / *highest), 0.0, 1.0);
   }
   said.next_step = worst.held.reason == "software power cap"
-                       ? "usual under full load; compare limits: nvidia-smi -q -d POWER"
-                       : "cooling and power supply: nvidia-smi -q -d PERFORMANCE,TEMPERATURE";
+                       ? "this is usual under full load; compare limits: nvidia-smi -q -d POWER"
+                       : "check cooling and power supply: nvidia-smi -q -d PERFORMANCE,TEMPERATURE";
   return said;
 }
 
@@ -318,12 +318,12 @@ Said few_microbatches(const PointSubject& subject, const Rule& rule) {
                   *microbatches, point.mesh.pp, schedule, percent(bubble));
   said.add("schedule's bubble", bubble);
   said.add("microbatches", *microbatches, Unit::count);
-  said.add("enough", enough, Unit::count);
+  said.add("microbatches needed", enough, Unit::count);
   const auto& breakdown = subject.point.breakdown;
   if (breakdown.mean && breakdown.bubble_known) {
     said.add("measured bubble", breakdown.mean->bubble / breakdown.mean->step);
   }
-  said.next_step = fmt::format("--set microbatches={:.0f} leaves {}; or fewer stages: --mesh",
+  said.next_step = fmt::format("--set microbatches={:.0f} leaves {} idle; or fewer stages: --mesh",
                                enough, percent(bubble_with(bubble, *microbatches, enough)));
   return said;
 }
@@ -337,12 +337,12 @@ Said bubble_beyond_schedule(const PointSubject& subject, const Rule& rule) {
   if (!(bubble - of_schedule > rule.limit("excess"))) return std::nullopt;
   Finding said{.severity = bubble - of_schedule};
   said.sentence =
-      fmt::format("the bubble is {} of the step, the schedule asks for {}: stages may be unequal",
+      fmt::format("the bubble is {} of the step, the schedule explains {}: stages may be unequal",
                   percent(bubble), percent(of_schedule));
   said.add("measured bubble", bubble);
   said.add("schedule's bubble", of_schedule);
   const bool head = option_of(*subject.point.data, "vocabulary") == "on";
-  said.next_step = head ? "--set vocabulary=off shows what the output projection costs"
+  said.next_step = head ? "see what the output projection costs: --set vocabulary=off"
                         : "compare the stages' compute: breakdown_of_rank in report --format json";
   return said;
 }

@@ -161,7 +161,7 @@ Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
   said.add("GEMM time", worst->size, Unit::factor);
   for (const efficiency::NamedCause* const cause : slow) said.add("cause", cause->text);
   said.next_step =
-      "check its clocks, temperature and other processes; isoscale check compares ranks";
+      "check its clocks, temperature and other processes; compare ranks: isoscale check";
   return said;
 }
 
@@ -175,14 +175,14 @@ Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
   // If all slow links have ranks in common, the last named cause is about these ranks.
   const efficiency::NamedCause& shared = *slow.back();
   const bool has_shared = shared.text.starts_with("slow links share");
-  said.sentence = fmt::format("the link among {} takes {:.2f} times as long a byte as others{}",
+  said.sentence = fmt::format("the link among {} takes {:.2f} times as long per byte as others{}",
                               ranks_of(subject, worst->ranks), worst->size,
                               and_more(slow.size() - (has_shared ? 2 : 1), "link"));
-  said.add("time a byte", worst->size, Unit::factor);
+  said.add("time per byte", worst->size, Unit::factor);
   for (const efficiency::NamedCause* const cause : slow) said.add("cause", cause->text);
   said.next_step = has_shared
                        ? "check adapter, cable and port of " + ranks_of(subject, shared.ranks)
-                       : "measure the pairs: isoscale run --workload p2p; ports: isoscale check";
+                       : "measure pairs: isoscale run --workload p2p; check ports: isoscale check";
   return said;
 }
 
@@ -201,7 +201,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
   said.add("waiting", cause->size);
   said.add("cause", cause->text);
   said.next_step = divided ? "compare ranks: breakdown_of_rank in isoscale report --format json"
-                           : "trace more steps: a longer --max-time";
+                           : "trace more steps with a longer --max-time";
   return said;
 }
 
@@ -215,7 +215,7 @@ Said noise(const PointSubject& subject, const Rule& rule) {
   for (const std::string& sentence : subject.point.flags.sentences) {
     said.add("steps", sentence);
   }
-  said.next_step = "other processes on these nodes? srun --exclusive; leave a core to the system";
+  said.next_step = "keep other jobs off the nodes (srun --exclusive); leave a core to the system";
   return said;
 }
 
@@ -227,11 +227,11 @@ Said above_ceiling(const PointSubject& subject, const Rule& rule) {
   return Finding{
       .size = *mfu - 1,
       .sentence = fmt::format(
-          "MFU is {}, above 100%: GEMMs ran faster than the best that this run measured alone",
+          "MFU is {}, above 100%: GEMMs ran faster than any that this run measured alone",
           percent(*mfu)),
       .evidence = {{.what = "MFU", .value = *mfu},
                    {.what = "ceiling", .unit = Unit::flop_rate, .value = ceiling->rate}},
-      .next_step = "measure the model's own GEMMs beside it: --workload gemm --set shapes=model"};
+      .next_step = "add the model's own GEMMs to the run: --workload gemm --set shapes=model"};
 }
 
 Said wide_interval(const PointSubject& subject, const Rule& rule) {
@@ -250,7 +250,7 @@ Said wide_interval(const PointSubject& subject, const Rule& rule) {
   for (const std::string& sentence : subject.point.flags.sentences) {
     said.add("steps", sentence);
   }
-  said.next_step = "measure longer (--max-time 60s), on nodes of its own (srun --exclusive)";
+  said.next_step = "measure longer (--max-time 60s) and without other jobs (srun --exclusive)";
   return said;
 }
 
@@ -259,13 +259,13 @@ Said launch_spread(const PointSubject& subject, const Rule& rule) {
   const auto& time = subject.point.step_time;
   if (!spread || !time || !(*spread > rule.limit("spread"))) return std::nullopt;
   Finding said{.size = *spread};
-  said.sentence = fmt::format("launches differ by {} of the step: compare by several launches only",
+  said.sentence = fmt::format("launches differ by {} of the step: compare over several launches",
                               percent(*spread));
   said.add("spread", *spread);
   said.add("fastest", time->minimum, Unit::seconds);
   said.add("slowest", time->maximum, Unit::seconds);
   said.add("launches", static_cast<double>(time->samples), Unit::count);
-  said.next_step = "more launches; compare where each ran: isoscale report of one file at a time";
+  said.next_step = "measure more launches; see where each ran: isoscale report, one file at a time";
   return said;
 }
 
@@ -285,27 +285,28 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
   }
   if (worst == nullptr) return std::nullopt;
   Finding said{.size = 1 - worst->share()};
-  said.sentence = fmt::format("ranks {} and {} reach {} of what others on their kind of link do{}",
-                              world_rank(*of_worst, worst->src), world_rank(*of_worst, worst->dst),
-                              percent(worst->share()),
-                              count > 1 ? fmt::format(" ({} more pairs)", count - 1) : "");
+  said.sentence = fmt::format(
+      "the link between ranks {} and {} reaches {} of what similar ones do{}",
+      world_rank(*of_worst, worst->src), world_rank(*of_worst, worst->dst), percent(worst->share()),
+      count > 1 ? fmt::format(" ({} more pairs)", count - 1) : "");
   const Unit unit = worst->quantity == "latency" ? Unit::seconds : Unit::bandwidth;
   said.add(std::string{worst->quantity}, worst->value, unit);
   said.add("typical", worst->typical, unit);
   said.add("from", worst->from);
   said.add("to", worst->to);
   said.add("link", worst->link_class);
-  said.next_step = "isoscale check names ports, cables and links that are below their like";
+  said.next_step =
+      "run isoscale check: it lists ports, cables and links that are slower than similar ones";
   return said;
 }
 
 Said pcie_for_nvlink(const RunReport& run, const Rule& /*rule*/) {
   static constexpr std::array<std::string_view, 2> checks{"nvlink-pairs", "nvlinks"};
-  Finding said{.next_step = "nvidia-smi topo -m and nvlink -s; choose GPUs that NVLink joins"};
+  Finding said{.next_step = "see nvidia-smi topo -m and nvlink -s; choose GPUs joined by NVLink"};
   const microbench::ClassReport* const pcie = class_of(run, "same node, PCIe");
   if (pcie != nullptr && expects_nvlink(*run.data)) {
-    said.sentence = fmt::format("PCIe joins {} pairs of GPUs inside nodes though they have NVLink",
-                                pcie->pairs);
+    said.sentence = fmt::format(
+        "PCIe connects {} pairs of GPUs inside nodes, though they have NVLink", pcie->pairs);
     const auto add = [&said](const char* what, const microbench::ClassReport* links) {
       if (links != nullptr && links->bandwidth) said.add(what, *links->bandwidth, Unit::bandwidth);
     };

@@ -96,8 +96,8 @@ std::string at_ranks(const Difference& at) { return "at " + base::counted(at.ran
 /// from means.
 std::string apart_from_interval(const statistics::Located& at) {
   return fmt::format(
-      "{} points between medians over launches, outside the interval {} to {} of "
-      "their values",
+      "{} points between the medians over launches, outside the interval {} to {} "
+      "of the launches",
       one_decimal(hundred * at.value), one_decimal(hundred * *at.lower),
       one_decimal(hundred * *at.upper));
 }
@@ -166,7 +166,7 @@ std::string efficiency_sentence(const Comparison& of, const Difference& at) {
                                           .unit = "",
                                           .whole = by.value});
   if (!holds_value(by)) {
-    return with_causes(fmt::format("no difference of {}'s efficiency is established {}: {}", side,
+    return with_causes(fmt::format("no difference in {}'s efficiency is established {}: {}", side,
                                    at_ranks(at), apart_from_interval(by)),
                        causes, established);
   }
@@ -174,7 +174,7 @@ std::string efficiency_sentence(const Comparison& of, const Difference& at) {
   const std::string what = fmt::format("{} {} {}", size, lower ? "lower" : "higher", at_ranks(at));
   if (by.lower && !established) {
     return with_causes(
-        fmt::format("no difference of {}'s efficiency is shown, {}, as measured", side, what),
+        fmt::format("no difference in {}'s efficiency is shown: {} as measured", side, what),
         causes, established);
   }
   std::string said = fmt::format("{}'s efficiency is {}", side, what);
@@ -200,7 +200,7 @@ std::string throughput_sentence(const Comparison& of, const Difference& at) {
           side, render::percent(of.gate->loss), where, std::min(*at.p_regression, *at.p_passed),
           measured);
     case Verdict::no_difference:
-      return fmt::format("no difference of {}'s throughput is shown {}: {}", side, where, measured);
+      return fmt::format("no difference in {}'s throughput is shown {}: {}", side, where, measured);
     default:
       break;
   }
@@ -212,7 +212,7 @@ std::string throughput_sentence(const Comparison& of, const Difference& at) {
       fmt::format("{}'s throughput is {} {} {}", side, change(at.throughput.value),
                   lower ? "lower" : "higher", where);
   if (at.verdict == Verdict::one_launch) {
-    return fmt::format("{}{}; a claim needs at least {} launches a side", text,
+    return fmt::format("{}{}; a claim needs at least {} launches per side", text,
                        few_launches(of, at), least_launches);
   }
   const auto& [value, least, most] = at.throughput;
@@ -336,15 +336,15 @@ std::string overall_sentence(const Comparison& of, const Overall& at) {
       at.compared == 1 ? "at the one point compared"
       : at.points == at.compared
           ? fmt::format("over {} points", at.compared)
-          : fmt::format("over {} of {} points, those of {} launches a side and more", at.points,
+          : fmt::format("over the {} of {} points with at least {} launches per side", at.points,
                         at.compared, least_launches);
   const std::string marked =
-      at.marked == 0 ? "" : fmt::format("; {} of them labelled or unlike", at.marked);
+      at.marked == 0 ? "" : fmt::format("; {} of them have labels or unlike settings", at.marked);
   const std::string speed = speed_text(at.throughput.value);
   const std::string said =
       fmt::format("{} is {} {} {}", side, speed, speed.ends_with("as fast") ? "as" : "than", first);
   if (!at.throughput.lower) {
-    return fmt::format("{} {}, as measured; a claim needs at least {} launches a side{}", said,
+    return fmt::format("{} {}, as measured; a claim needs at least {} launches per side{}", said,
                        points, least_launches, marked);
   }
   const std::string between = between_text(at.throughput);

@@ -297,7 +297,7 @@ render::DocumentTable gate_table(const Comparison& of) {
 std::vector<std::string> comparison_key(const Comparison& of) {
   std::vector<std::string> key{
       "Differences: of medians over launches; 95% intervals: Welch's t on launches' own values, "
-      "from 3 launches a side on.",
+      "from 3 launches per side on.",
       "Throughput as a ratio, efficiency in percentage points; each interval is of its point "
       "alone; !: does not hold the value.",
       "Why: what each cause takes of the side's step beyond what it takes of " +

@@ -42,8 +42,8 @@ std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
         return fmt::format("{}: {}", base::counted(a.data->ranks, "rank"), unlike);
       }
       if (!lie_alike(a, b)) {
-        return fmt::format("{} ranks lie on {} here, on {} there, or in another way", a.data->ranks,
-                           base::counted(a.data->nodes, "node"), b.data->nodes);
+        return fmt::format("{} ranks are on {} here and on {} there, or placed differently",
+                           a.data->ranks, base::counted(a.data->nodes, "node"), b.data->nodes);
       }
     }
   }

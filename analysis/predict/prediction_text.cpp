@@ -233,8 +233,8 @@ render::Facts header_facts(const Prediction& prediction) {
                       {"nodes", "of " + base::counted(prediction.node_ranks, "rank")},
                       {"from", render::escape(prediction.source)}};
   if (prediction.correction) {
-    facts.emplace_back("model", fmt::format("simulated step times are multiplied by {:.3f}, which "
-                                            "is what measured ones are of them",
+    facts.emplace_back("model", fmt::format("simulated step times are multiplied by {:.3f}, the "
+                                            "ratio of measured to simulated ones",
                                             *prediction.correction));
   }
   const auto add = [&](const char* key, const std::string& text) {
@@ -256,7 +256,7 @@ render::Facts header_facts(const Prediction& prediction) {
   }
   add("options", prediction.options);
   if (!prediction.assumed.empty()) {
-    facts.emplace_back("assumed", prediction.assumed + ", where --set says nothing else");
+    facts.emplace_back("assumed", prediction.assumed + ", unless set otherwise with --set");
   }
   for (const std::string& warning : prediction.warnings) add("WARNING", warning);
   return facts;
@@ -283,12 +283,13 @@ render::Facts curve_facts(const Prediction& prediction) {
   for (const std::string& sentence : prediction.limits) facts.emplace_back("limit", sentence);
   if (prediction.next) {
     facts.emplace_back(
-        "next", fmt::format("measure this next: {}; the {}'s interval narrows from {} to {}: {}",
-                            render::escape(prediction.next->what),
-                            prediction.has_efficiency() ? "efficiency" : "throughput",
-                            render::percent(prediction.next->width_now),
-                            render::percent(prediction.next->width_then),
-                            render::escape(prediction.next->command)));
+        "next",
+        fmt::format("measure this next: {}; this narrows the interval of the {} from {} to {}: {}",
+                    render::escape(prediction.next->what),
+                    prediction.has_efficiency() ? "efficiency" : "throughput",
+                    render::percent(prediction.next->width_now),
+                    render::percent(prediction.next->width_then),
+                    render::escape(prediction.next->command)));
   }
   return facts;
 }
@@ -299,7 +300,7 @@ void append_key(render::Document& document, const Prediction& prediction) {
     document.emplace_back(render::Paragraph{std::move(text), render::Lines::one});
   };
   document.emplace_back(render::Heading{""});
-  line("90% interval: the interval that holds the number before it nine times in ten.");
+  line("90% interval: it contains the number before it nine times in ten.");
   if (prediction.ceiling) {
     line(fmt::format("MFU: share of {} that the model's GEMMs reach.", prediction.ceiling->what));
     line(
@@ -311,9 +312,9 @@ void append_key(render::Document& document, const Prediction& prediction) {
                      base::counted(*prediction.baseline, "rank")));
   }
   line(
-      "noise, launch, model: relative standard deviations that make the interval: from step to "
-      "step, from launch");
-  line("to launch, and of what the model misses of what is known and of its extrapolation.");
+      "noise, launch, model: relative standard deviations behind the interval: between steps, "
+      "between launches,");
+  line("and of the model, by its errors at known points and by extrapolation.");
   line("Where a step would go: shares of it, mean over ranks, each moment counted once:");
   for (const render::Category& category : render::categories()) {
     line(fmt::format("  {} {:<9} {}", category.glyph, category.name, category.meaning));
@@ -321,11 +322,10 @@ void append_key(render::Document& document, const Prediction& prediction) {
   line("    hidden    communication behind computation and copies (part of these)");
   line("    moves     the part of hidden in which data moves; the rest waits for partners");
   if (with_waterfall(prediction.base).empty()) return;
-  const std::string lost =
-      "Lost time: what a cause adds to the step beyond the baseline's share of it";
+  const std::string lost = "Lost time: what a cause adds to the step, compared with the baseline";
   if (prediction.measured.empty()) return line(lost + ".");
-  line(lost + "; beyond the model: what");
-  line("the model misses of the measured baseline.");
+  line(lost + "; beyond the model: the");
+  line("difference between model and measurement at the baseline.");
 }
 
 }  // namespace

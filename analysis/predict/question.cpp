@@ -37,8 +37,8 @@ void require_more_ranks(const Question& question, int measured) {
   const int least = question.ranks.front();
   if (least >= measured) return;
   throw base::usage_error(
-      "--ranks {}: the run measured up to {} ranks, so fewer are no prediction; name {} or more, "
-      "and see what was measured with: isoscale report {}",
+      "--ranks {}: the run already measured up to {} ranks; give {} or more, or see the measured "
+      "points: isoscale report {}",
       least, measured, measured, question.source);
 }
 
@@ -65,13 +65,13 @@ void require_search(const PredictCommand& command, Question& question) {
                           [&](mesh::Axis axis) { return command.mesh.contains(axis); });
   if (complete) {
     throw base::UsageError(
-        "--best with a --mesh that names tp, dp and pp: no mesh is left to search; leave "
-        "one of both out, or name fewer axes");
+        "--best with a --mesh that gives tp, dp and pp: no mesh is left to search; leave out one "
+        "of the two options, or give fewer axes");
   }
   if (question.scaling == workloads::Scaling::weak) {
     throw base::UsageError(
-        "--best with weak scaling: the work then depends on the mesh, so that no mesh is better "
-        "than another; use --scaling strong");
+        "--best with weak scaling: the work depends on the mesh, so meshes cannot be compared; use "
+        "--scaling strong");
   }
 }
 
@@ -167,9 +167,8 @@ void assume_batch(const PredictCommand& command, Question& question) {
   const int published = command.model->batch;
   const int batch = published > 0 ? published : usual_batch;
   question.base.options.emplace("batch", std::to_string(batch));
-  question.assumed =
-      fmt::format("batch={} ({})", batch,
-                  published > 0 ? "that of the model" : "the model's source publishes none");
+  question.assumed = fmt::format(
+      "batch={} ({})", batch, published > 0 ? "the model's" : "the model's source publishes none");
 }
 
 workloads::Request fitted(const Question& question, int ranks) {
@@ -273,7 +272,7 @@ void warn_of_unmeasured(const simulate::Machine& machine, const std::string& nam
   }
   if (missing.empty()) return;
   question.warnings.push_back(
-      fmt::format("{} measured no {} between nodes: they take as long as {} says", name,
+      fmt::format("{} measured no {} between nodes: their times are those of {}", name,
                   fmt::join(missing, ", "), question.source));
 }
 
@@ -306,7 +305,7 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   question.machine.noise.launch = launch_deviation(launches);
   if (launches.size() > 1 && question.machine.noise.launch == assumed_launch_deviation) {
     question.warnings.emplace_back(
-        "the launches have no point in common that would tell how much launches differ");
+        "the launches have no point in common, so how much launches differ is assumed");
   }
   const ReportOptions options{.baseline = command.baseline};
   const RunReport report = make_report(run, question.source, options);
@@ -358,7 +357,7 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
   if (sheet.software.spread == 0) {
     question.machine.software.spread = unknown_software_error;
     question.warnings.push_back(fmt::format(
-        "{}, so the interval counts {} for it",
+        "{}, so the interval includes an error of {} for it",
         sheet.software.name.empty()
             ? "the data sheet names no software profile (--software)"
             : fmt::format("no measured step supports the software profile {}", sheet.software.name),
@@ -370,13 +369,12 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
   if (question.workload->is_bench()) {
     throw base::usage_error(
         "--workload {}: it measures parts of a machine and has no step to predict; choose one that "
-        "trains, as hybrid",
+        "trains, such as hybrid",
         question.workload->name);
   }
   if (!command.model && question.workload->model_use != workloads::ModelUse::none) {
-    throw base::usage_error(
-        "a data sheet says nothing of what runs; name a model with --model, one of {}",
-        fmt::join(workloads::model_names(), ", "));
+    throw base::usage_error("a data sheet has no model; choose one with --model: {}",
+                            fmt::join(workloads::model_names(), ", "));
   }
   question.base.precision = program::Precision::bf16;
   question.base.trainer = sheet.software.attention.empty() ? workloads::Trainer::separate_attention
@@ -421,15 +419,16 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
   }
   if (on_node == 0 && !other.network) {
     throw base::usage_error(
-        "--network {}: nothing between nodes was measured there; name a run of several nodes or a "
-        "data sheet (isoscale list systems)",
+        "--network {}: it measured nothing between nodes; give a run on several nodes or a data "
+        "sheet (isoscale list systems)",
         name);
   }
   if (!other.network && on_node != question.node_ranks) {
-    question.warnings.push_back(fmt::format(
-        "{} measured between nodes with {} on each, and here nodes have {}: communication between "
-        "nodes takes as long as it did there, however many ranks of a node share its links",
-        name, base::counted(on_node, "rank"), question.node_ranks));
+    question.warnings.push_back(
+        fmt::format("{} measured between nodes with {} on each, but nodes here have {}: its times "
+                    "between nodes "
+                    "are used unchanged, although other numbers of ranks share a node's links",
+                    name, base::counted(on_node, "rank"), question.node_ranks));
   }
   simulate::settle_laws(machine.measured);
   if (is_of_sheet && !other.network) warn_of_unmeasured(machine, name, question);
@@ -437,8 +436,8 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
   double& known = is_of_sheet ? machine.software.spread : question.fit->known.fit;
   known = std::hypot(known, error);
   question.network = fmt::format(
-      "between nodes as {} ({}) {}, for which the interval counts {} more; all else as {} {}", name,
-      other.name, other.network ? "says" : "measured", units::format_percent(error),
+      "between nodes as {} ({}) {}, which adds an error of {} to the interval; all else as {} {}",
+      name, other.name, other.network ? "says" : "measured", units::format_percent(error),
       question.source, is_of_sheet ? "says" : "measured");
   const auto part = std::ranges::find(question.parts, between_nodes, &PartSource::part);
   part->from = name;

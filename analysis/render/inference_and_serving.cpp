@@ -264,14 +264,13 @@ std::vector<std::string> serve_key(const RunReport& report) {
   if (!any) return {};
   return {
       "Latency: arrival to last token, the median; TTFT: arrival to first token; queueing: arrival "
-      "to the beginning of the request's batch; TPOT: from token to token. A 99th percentile takes "
+      "to the beginning of the request's batch; TPOT: from token to token. A 99th percentile needs "
       "100 requests.",
-      "Utilisation: share of the time with a batch, mean over replicas; imbalance: the busiest "
-      "over the mean.",
-      "Asked: the mean rate of the arrival process; arrived: the rate of the arrivals that it "
-      "gave.",
-      "Saturated: requests pile up, or are later than the slo; highest (*): of the rates tried, "
-      "sustained."};
+      "Utilisation: share of the time with a batch, mean over replicas; imbalance: that of the "
+      "busiest over the mean.",
+      "Asked: the mean rate of the arrival process; arrived: the rate of its actual arrivals.",
+      "Saturated: requests pile up, or are later than the slo; highest (*): the highest rate tried "
+      "that was sustained."};
 }
 
 Json serve_json(const results::RowData& row) {

@@ -63,11 +63,11 @@ void add_launches(const merge::JoinedCurve& joined, std::span<const RunReport> r
   }
   if (!once.empty()) {
     facts.emplace_back("launches", base::counted(once, "rank") +
-                                       ": one launch: how far the next would be from it is not "
-                                       "known, and the interval inside it does not say");
+                                       ": only one launch, whose interval does not show how "
+                                       "much another launch would differ");
   }
   if (has_repeats && numbers_of(joined, reports).size() > most_columns) {
-    facts.emplace_back("launches", "the step times of each are in --format csv and json");
+    facts.emplace_back("launches", "--format csv and json have the step times of each");
   }
 }
 
@@ -117,9 +117,9 @@ std::vector<std::string> joined_key() {
   return {
       "Over launches: step time is the median of the launches' medians; spread is (max - min) / "
       "median over launches.",
-      "±95% of these: t-interval over launches, from 3 on. The interval inside one launch says "
+      "Their ±95%: t-interval over launches, from 3 on. The interval inside one launch says "
       "nothing about the next.",
-      "Where a step went, lost time and causes are those of each point's launch nearest to the "
+      "Where a step went, lost time and causes are, for each point, of the launch nearest to the "
       "median."};
 }
 

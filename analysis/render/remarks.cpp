@@ -44,7 +44,8 @@ void add_laws(const Curve& curve, Facts& facts) {
     std::string text =
         fmt::format("contention {}, coherency {}", number_with_interval(usl.contention),
                     number_with_interval(usl.coherency));
-    if (usl.peak) text += fmt::format(", most throughput on {:.0f} times the baseline", *usl.peak);
+    if (usl.peak)
+      text += fmt::format(", most throughput on {:.0f} times the baseline's ranks", *usl.peak);
     facts.emplace_back("USL", text);
   }
 }
@@ -52,8 +53,7 @@ void add_laws(const Curve& curve, Facts& facts) {
 std::string unexplained(const PointReport& point) {
   const breakdown::LargestUnexplained& at = *point.breakdown.largest;
   return fmt::format(
-      "not closed: largest unexplained interval {} on rank {}, step {}, {} after it "
-      "began{}",
+      "largest unexplained interval: {} on rank {}, in step {}, {} after the step began{}",
       units::format(units::Seconds{at.length}), world_rank(*point.data, at.rank), at.step,
       units::format(units::Seconds{at.begin}), at.after.empty() ? "" : ", after " + at.after);
 }
@@ -66,7 +66,7 @@ std::string unlike_text(const PointReport& point) {
   const double traced = point.breakdown.slowest_step, step = point.step_time->median;
   if (std::abs(traced / step - 1) <= alike) return "";
   return fmt::format(
-      "traced steps took {}, the others {}: shares and causes are of the traced ones",
+      "traced steps took {}, untraced ones {}: shares and causes are of traced steps",
       units::format(units::Seconds{traced}), units::format(units::Seconds{step}));
 }
 
@@ -76,9 +76,9 @@ std::string no_interval(const PointReport& point) {
   if (point.step_time->samples < results::fewest_steps)
     return "no interval: fewer than 6 steps count";
   if (point.step_time->block == 1) {
-    return "no interval: too few steps count for one that repeated looks leave true";
+    return "no interval: too few steps count for one that stays valid when checked repeatedly";
   }
-  return "no interval: the times of successive steps depend on each other, and there are too few";
+  return "no interval: the times of successive steps are correlated, and too few steps count";
 }
 
 /// Adds comparisons of the point's rates with those that single operations reached in the same run.
@@ -88,7 +88,7 @@ void add_to_calibration(const PointReport& point, Sentences& remarks) {
   }
   std::string text;
   for (const breakdown::LinkShare& at : point.link_shares) {
-    text += fmt::format("{}{} on {} ran at {} of what the link gives alone",
+    text += fmt::format("{}{} on {} ran at {} of the speed that the link reaches alone",
                         text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
   }
   remarks.add("links", point, text);
@@ -96,7 +96,7 @@ void add_to_calibration(const PointReport& point, Sentences& remarks) {
 
 std::string folded_text(const results::PointData& data) {
   const std::string reason = escape(data.folded_reason);
-  return "all streams played as one" + (reason.empty() ? "" : ": " + reason);
+  return "all streams ran as one" + (reason.empty() ? "" : ": " + reason);
 }
 
 /// Returns the result of --soak, which replays a step and compares its bits; "" if no step was
@@ -104,7 +104,7 @@ std::string folded_text(const results::PointData& data) {
 std::string soak_text(const results::Soak& soak) {
   if (soak.replays == 0) return "";
   const std::string found = soak.differing.empty()
-                                ? "all left the same bits"
+                                ? "all gave the same bits"
                                 : fmt::format("{} differ, see WRONG", soak.differing.size());
   return fmt::format("{} replays of one step in {}: {}", soak.replays,
                      units::format(units::Seconds{soak.seconds}), found);
@@ -117,13 +117,14 @@ constexpr std::size_t most_of_kind = 20;  // limit on the shown lines of one kin
 void add_setup(const PointReport& point, Facts& facts) {
   const auto text = [](double seconds) { return units::format(units::Seconds{seconds}); };
   if (point.data->communicator_creation > 0 && point.data->ranks > 1) {
-    facts.emplace_back("setup", "communicators made in " + text(point.data->communicator_creation));
+    facts.emplace_back("setup",
+                       "communicators created in " + text(point.data->communicator_creation));
   }
   for (const results::CommunicatorTime& made : point.data->communicators) {
     facts.emplace_back(
         "setup", fmt::format("{}: {} ranks, {}{}", escape(made.name), made.ranks,
-                             made.creation > 0 ? "made in " + text(made.creation)
-                                               : "kept from the session before",
+                             made.creation > 0 ? "created in " + text(made.creation)
+                                               : "kept from the previous session",
                              made.first_call ? ", first call " + text(*made.first_call) : ""));
   }
   const auto communicates = [](const microbench::RowReport& row) {
@@ -133,7 +134,7 @@ void add_setup(const PointReport& point, Facts& facts) {
   const auto first = std::ranges::find_if(point.bench->rows, communicates);
   if (first == point.bench->rows.end()) return;
   facts.emplace_back(
-      "setup", fmt::format("first calls of all: {} each, {} later on",
+      "setup", fmt::format("the very first calls took {} each, later ones {}",
                            text(first->data->number.at("first_call")), text(first->time->median)));
 }
 
@@ -249,11 +250,10 @@ void add_of_measured(const PointReport& point, Sentences& remarks) {
 void add_model(const PointReport& point, Sentences& remarks) {
   remarks.add("scaled", point, growth_text(point.work_growth));
   if (point.host_memory_per_rank.value_or(0) > 0) {
-    remarks.add(
-        "memory", point,
-        fmt::format("{} a rank in pinned and pageable buffers of the host, {} in all others",
-                    value_text(*point.host_memory_per_rank, Unit::bytes),
-                    value_text(*point.device_memory_per_rank, Unit::bytes)));
+    remarks.add("memory", point,
+                fmt::format("{} per rank in pinned and pageable host buffers, {} in all others",
+                            value_text(*point.host_memory_per_rank, Unit::bytes),
+                            value_text(*point.device_memory_per_rank, Unit::bytes)));
   }
 }
 
@@ -279,7 +279,7 @@ Facts cause_remarks(const Curve& curve) {
     }
     if (point.breakdown.clock_error.value_or(0) > 0) {
       said.add("clocks", point,
-               fmt::format("aligned to {}; no wait below that is counted",
+               fmt::format("aligned to within {}; shorter waits are not counted",
                            units::format(units::Seconds{*point.breakdown.clock_error})));
     }
     said.add("traces", point, unlike_text(point));
@@ -353,8 +353,7 @@ Facts bench_remarks(const PointReport& point) {
     return row.data->wrong.value_or(0) > 0;
   });
   if (wrong > 0) {
-    facts.emplace_back("WRONG",
-                       fmt::format("{} came out with wrong elements", base::counted(wrong, "row")));
+    facts.emplace_back("WRONG", fmt::format("{} with wrong elements", base::counted(wrong, "row")));
   }
   add_gpus(point, facts);
   add_arithmetic(point, facts);

@@ -130,15 +130,15 @@ void add_legend(Document& document, const std::vector<std::string>& sentences) {
 
 std::vector<std::string> bench_key() {
   return {
-      "Time of one call: median over plays, each as long as its slowest rank, and 95% interval; "
-      "p99 of single calls.",
-      "algbw and busbw as nccl-tests defines them; of ceiling: of the best of this run; hidden: "
-      "share of the shorter part.",
-      "Slow pairs: below their class's median by 3.5 scaled median deviations and 10%, or by a "
-      "factor of 4; of fewer than 4, 25% below the best; of latency: 1.5 times its class's median, "
-      "of fewer than 4 twice the best.",
-      "Calibration: error is what a time between the sizes is promised to keep to, from leaving "
-      "out each size in turn."};
+      "Time of one call: median over plays, each as long as its slowest rank, and its 95% "
+      "interval; p99 is of single calls.",
+      "algbw and busbw: as in nccl-tests; of ceiling: share of the best rate of this run; hidden: "
+      "share of the shorter part that the longer one hides.",
+      "Slow pairs: bandwidth below the median of the class by 3.5 scaled median deviations and "
+      "10%, or by a factor of 4; latency 1.5 times the median. With fewer than 4 pairs: bandwidth "
+      "25% below the best, or latency twice the best.",
+      "Calibration: error bounds times between the measured sizes; it comes from leaving out each "
+      "size in turn."};
 }
 
 void add_curve_key(Document& document) {
@@ -160,11 +160,11 @@ void add_curve_key(Document& document) {
   document.emplace_back(std::move(parts));
   append_sentences(
       document,
-      {"Lost time: what a cause adds to the step beyond the baseline's share of it; untraced: what "
-       "traced steps differ by. GEMMs: slower per FLOP without communication, by shapes, clocks or "
-       "memory; GEMM overlap: with it.",
-       "Efficiencies as the POP Centre of Excellence defines them; serialisation from a replay on "
-       "a free network."});
+      {"Lost time: what a cause adds to the step, compared with the baseline; untraced: the "
+       "difference between traced and untraced steps. GEMMs: slower per FLOP even without "
+       "communication, by shapes, clocks or memory; GEMM overlap: slowed by communication.",
+       "Efficiencies: as defined by the POP Centre of Excellence; serialisation comes from a "
+       "replay with communication that takes no time."});
 }
 
 Facts warnings(const std::vector<std::string>& sentences) {
@@ -208,8 +208,8 @@ Document joined_document(const merge::Report& report, const Sections& sections) 
     append(document, header(run, sections));
   }
   document.emplace_back(
-      Heading{"A launch's own curves, micro-benchmarks and calibration: isoscale report FILE "
-              "--detail, of one file."});
+      Heading{"Curves, micro-benchmarks and calibration of one launch: isoscale report FILE "
+              "--detail"});
   if (!sections.has(Section::legend)) return document;
   add_legend(document, joined_key());
   add_legend(document, index_key());
@@ -231,7 +231,7 @@ void add_legends(const RunReport& run, Document& document) {
     add_legend(document,
                {"TTFT: time to the first tokens of all samples of a batch; TPOT: time per output "
                 "token, in the middle of the output; tokens/s: of decode, over all replicas; "
-                "frontier: nothing of this run is as quick per token and yields more per rank."});
+                "frontier: nothing is better in TPOT or tokens/s/rank and as good in the other."});
   }
   if (!run.benches.empty() || !calibration_tables(run).empty()) add_legend(document, bench_key());
   append(document, summary_legend(run));

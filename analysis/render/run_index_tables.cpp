@@ -335,13 +335,13 @@ Facts index_warnings(const catalog::Index& index) {
 
 std::vector<std::string> index_key() {
   return {
-      "Machines differ by device, CPU, GPU, cores, nodes, and the names of hosts up to their "
-      "numbers.",
+      "Runs are of one machine if device, CPU, GPU, cores, nodes and host names (without their "
+      "numbers) are equal.",
       "Throughput and efficiency are those at the largest rank count of an experiment; verified: "
-      "all points that were played.",
-      "Over time: at that count, by date, without points labelled oversubscribed, shared-gpu or "
-      "injected.",
-      "Whether a change is established: isoscale compare."};
+      "whether all points that ran are verified.",
+      "Over time: at that rank count, by date, without points labelled oversubscribed, shared-gpu "
+      "or injected.",
+      "To see whether a change is established, use isoscale compare."};
 }
 
 Json index_json(const catalog::Index& index) {

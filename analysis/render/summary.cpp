@@ -270,8 +270,8 @@ std::string left_out_text(std::span<const advice::NotJudged> left_out) {
   std::vector<std::string> parts;
   for (const auto& [points, names] : alike) {
     const auto& [ranks, why] = points;
-    parts.push_back(fmt::format("{} of {} ({})", base::counted(ranks, "rank"),
-                                base::listed(names, most_curves), why));
+    parts.push_back(fmt::format("{} on {} ({})", base::listed(names, most_curves),
+                                base::counted(ranks, "rank"), why));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

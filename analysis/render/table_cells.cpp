@@ -37,11 +37,11 @@ const std::array<Category, 7>& categories() {
   static constexpr std::array<Category, 7> all{{
       {"compute", "█", "an op computes", &breakdown::Breakdown::compute},
       {"copies", "▓", "data is copied and nothing computes", &breakdown::Breakdown::copies},
-      {"transfer", "▒", "exposed communication: all partners are there",
+      {"transfer", "▒", "exposed communication: all partners have arrived",
        &breakdown::Breakdown::transfer},
-      {"wait", "░", "exposed communication: a partner has yet to come",
+      {"wait", "░", "exposed communication: a partner has not arrived yet",
        &breakdown::Breakdown::wait},
-      {"bubble", "o", "waiting for pipeline partners that a free network would leave",
+      {"bubble", "o", "waiting for pipeline partners, even if communication took no time",
        &breakdown::Breakdown::bubble},
       {"gap", "·", "nothing runs", &breakdown::Breakdown::gap},
       {"other", "?", "nothing explains it", &breakdown::Breakdown::other},
@@ -102,7 +102,7 @@ std::string throughput_unit(const Curve& curve) {
 
 std::string growth_text(double work_growth) {
   if (std::abs(work_growth - 1) <= 1e-9) return "";
-  return fmt::format("tokens count {} times: so much larger is the model than that of one rank",
+  return fmt::format("tokens count {} times, since the model is that much larger than on one rank",
                      value_text(work_growth, Unit::prefixed));
 }
 
@@ -209,8 +209,8 @@ Facts baseline_remark(const Curve& curve) {
   }
   if (has_unsure_baseline(curve)) {
     const std::size_t steps = baseline_point(curve)->steps;
-    text += fmt::format("; only {} of its steps count{}, so every efficiency here is unsure", steps,
-                        steps == 1 ? "s" : "");
+    text += fmt::format("; only {} of its steps count{}, so every efficiency here is uncertain",
+                        steps, steps == 1 ? "s" : "");
   }
   return {{"baseline", text}};
 }

@@ -249,7 +249,7 @@ Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
   if (const int left = sync_directory(final_path.parent_path()); left != 0) {
     base::warn(
         fmt::format("isoscale: warning: {} is written, but its name may not be on disk yet "
-                    "({}): should the machine stop now, look whether it is there",
+                    "({}): if the machine stops now, check that the file is there",
                     final_path.string(), std::generic_category().message(left)));
   }
   return std::move(descriptor_);

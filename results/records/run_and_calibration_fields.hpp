@@ -159,28 +159,30 @@ inline constexpr auto fields_of<CalibrationCurve> = std::tuple_cat(
     std::tuple{
         field("labels", &CalibrationCurve::labels, "text", "labels of the points it rests on"),
         field("form", &CalibrationCurve::form, "text",
-              "what is straight between sizes: log (time over size) or linear"),
+              "interpolation between sizes: log (of time over size) or linear"),
         field("members", &CalibrationCurve::members, "1", "ranks of a group"),
         field("nodes", curve_nodes, "1", "nodes that a group is on; 0 = not known"),
         interval("latency", "latency_lower", "latency_upper", &CalibrationCurve::latency, "s",
-                 "of the smallest sizes; NaN = not in sight"),
+                 "time of the smallest sizes; NaN = no such sizes were measured"),
         interval("bandwidth", "bandwidth_lower", "bandwidth_upper", &CalibrationCurve::bandwidth,
-                 "B/s", "algbw towards infinite size; NaN = not in sight"),
+                 "B/s", "algbw of very large sizes; NaN = no such sizes were measured"),
         field("error", &CalibrationCurve::error, "1",
-              "a predicted time t is promised within t / (1 + error) and t (1 + error)"),
-        lists("sample_begin", "where each curve's samples begin", &CalibrationCurve::samples,
-              field("sample_bytes", &CurveSample::bytes, "B", "size of one call"),
-              field("sample_time", &CurveSample::time, "s", "one call, median as measured"),
-              field("sample_fitted", &CurveSample::fitted, "s",
-                    "one call by the curve; the residual is time / fitted - 1"),
-              field("sample_held_out", &CurveSample::held_out, "1",
-                    "what the other sizes predict over what was measured, minus 1; NaN = end"))});
+              "a predicted time t is expected between t / (1 + error) and t (1 + error)"),
+        lists(
+            "sample_begin", "where each curve's samples begin", &CalibrationCurve::samples,
+            field("sample_bytes", &CurveSample::bytes, "B", "size of one call"),
+            field("sample_time", &CurveSample::time, "s", "one call, median as measured"),
+            field("sample_fitted", &CurveSample::fitted, "s",
+                  "one call by the curve; the residual is time / fitted - 1"),
+            field(
+                "sample_held_out", &CurveSample::held_out, "1",
+                "time predicted from the other sizes over the measured one, minus 1; NaN = end"))});
 
 template <>
 inline constexpr auto fields_of<CalibrationGrowth> = std::tuple_cat(
     kind_fields<CalibrationGrowth>,
     std::tuple{field("law", &CalibrationGrowth::law, "text",
-                     "what latency follows: log2 n or n; empty = not known"),
+                     "law of the latency: log2 n or n; empty = not known"),
                field("base", &CalibrationGrowth::base, "s", "latency = base + slope * law"),
                field("slope", &CalibrationGrowth::slope, "s", "latency = base + slope * law"),
                field("bandwidth_factor", &CalibrationGrowth::bandwidth_factor, "1",
@@ -209,13 +211,14 @@ template <>
 inline constexpr auto fields_of<GemmRate> = std::tuple_cat(
     shape_fields<GemmRate>,
     std::tuple{field("held_out", &GemmRate::held_out, "1",
-                     "what the other shapes predict over what was measured, minus 1; NaN = none")});
+                     "rate predicted from the other shapes over the measured one, minus 1; NaN = "
+                     "none")});
 
 template <>
 inline constexpr auto fields_of<GemmCeiling> = std::tuple_cat(
     shape_fields<GemmCeiling>,
     std::tuple{field("error", &GemmCeiling::error, "1",
-                     "a predicted rate r is promised within r / (1 + error) and r (1 + error)")});
+                     "a predicted rate r is expected between r / (1 + error) and r (1 + error)")});
 
 template <>
 inline constexpr auto fields_of<CalibrationData> =

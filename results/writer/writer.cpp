@@ -55,8 +55,8 @@ void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::str
     }
     constexpr std::size_t longest = 1000;
     base::warn(
-        base::printable(fmt::format("isoscale: {} has the name of a part of {} and is none of this "
-                                    "run; it is left as it is",
+        base::printable(fmt::format("isoscale: {} has the name of a part of {} but belongs to "
+                                    "another run; it is not changed",
                                     file.string(), run_file.filename().string()),
                         longest));
   }

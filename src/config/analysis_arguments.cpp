@@ -152,7 +152,7 @@ const auto predict_rows = std::to_array<Row<Predict>>({
      "as in the sheet", [](In text, Predict& predict) { predict.software = text; }},
     {"--no-noise", "", "all ranks of a data sheet's machine take the same time in all steps", "",
      [](In, Predict& predict) { predict.no_noise = true; }},
-    {"--each-rank", "", "play every rank by itself, noise and slow ranks included", "",
+    {"--each-rank", "", "simulate every rank separately, with noise and slow ranks", "",
      [](In, Predict& predict) { predict.each_rank = true; }},
     {"--baseline", "N", "rank count that efficiency refers to",
      "first measured, else first predicted",

@@ -150,7 +150,7 @@ CollectiveData resolve(const Resolver& resolver, const program::Collective& op) 
   }
   if (data.send != nullptr && data.receive != nullptr &&
       resolver.dtype(op.send) != resolver.dtype(op.receive)) {
-    throw base::Error("what is sent and what is received differ in type");
+    throw base::Error("the sent and the received data have different types");
   }
   if (op.root < 0 || static_cast<std::uint64_t>(op.root) >= data.members) {
     throw base::Error(fmt::format("root {} of a group of {}", op.root, data.members));

@@ -58,7 +58,7 @@ void require_transports(const program::ProgramSet& set, const Description& devic
       const program::Space space = program.buffers.at(slice.buffer).space;
       if (space == program::Space::symmetric) return;
       throw base::Error(
-          fmt::format("what travels by transport symmetric lies in {} memory, not in symmetric",
+          fmt::format("transport=symmetric needs symmetric memory, but the data is in {} memory",
                       program::name(space)));
     });
   }

@@ -108,8 +108,8 @@ std::vector<std::pair<std::string, std::string>> set_of(
 
 std::string sentence(std::string_view evidence, std::string_view fix) {
   return fmt::format(
-      "MPI reports one process in this job, but {}: the processes were started without what this "
-      "MPI library needs to find the others, so that each would measure itself alone; {}",
+      "MPI reports one process in this job, but {}: the launcher that started the processes does "
+      "not work with this MPI library, so each process would measure itself alone; {}",
       evidence, fix);
 }
 

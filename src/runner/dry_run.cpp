@@ -198,7 +198,7 @@ void dry_run_here(const settings::RunConfig& asked, const plan::Site& here, int 
   text += gpu_work + describe(plan::make_plan(config, site), config, site.device);
   if (site.nodes == plan::Nodes::unknown) {
     text += fmt::format(
-        "{} of {} ranks were started, so nobody knows which share a node (?); give "
+        "{} of {} ranks were started, so it is unknown which ranks share a node (?); give "
         "--ranks-per-node, or start all of them.\n",
         started, site.ranks);
   }

@@ -32,7 +32,7 @@ using program::OpKind;
 [[noreturn]] void refuse(const Machine& machine, std::string_view what,
                          std::string_view measured_by) {
   throw base::usage_error(
-      "{} says nothing of {}; add it to the system file, or measure it in the run with {}",
+      "{} has no value for {}; add it to the system file, or measure it in the run with {}",
       machine.name.empty() ? "the machine" : machine.name, what, measured_by);
 }
 
@@ -82,7 +82,7 @@ const AttentionKernel* attention_kernel(const Machine& machine) {
     if (kernel.name == machine.software.attention) return &kernel;
   }
   throw base::usage_error(
-      "{} says nothing of the attention kernel {} of {}; add it to the system file",
+      "{} has no values for the attention kernel {} of {}; add them to the system file",
       machine.name.empty() ? "the machine" : machine.name, machine.software.attention,
       machine.software.name);
 }

@@ -118,7 +118,7 @@ class Parts(Case):
         ceiling = run["calibration"]["ceilings"][0]["flops"]
         dp = next(point for point in run["points"] if point["workload"] == "dp")
         self.assertAlmostEqual(dp["mfu"], dp["flops_per_rank"] / ceiling, delta=1e-6)
-        self.assertIn("the link gives", self.run_ok("report run.h5 --detail").stdout)
+        self.assertIn("the link reaches alone", self.run_ok("report run.h5 --detail").stdout)
 
 
 PAIR = ["run", "--workload", "hybrid", "--mesh", "tp=2", "--ranks", "2", "--set",

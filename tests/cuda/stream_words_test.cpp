@@ -332,7 +332,7 @@ TEST(Marks, AreNotWrittenByADriverThatCannot) {
   testing::internal::CaptureStderr();
   stuck.play(*stuck.executor(settings::Graph::off, units::Seconds{0}), 2 + 1);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              AllOf(StartsWith("isoscale: warning: "), HasSubstr("could not tell at which op")));
+              AllOf(StartsWith("isoscale: warning: "), HasSubstr("at which op its GPUs are")));
   EXPECT_EQ(stuck.seen, (Whereabouts{.plays = 2, .playing = true}));
   EXPECT_EQ(machine().marks, 0);
 }

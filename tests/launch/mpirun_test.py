@@ -258,7 +258,7 @@ class Runs(scripts.Case):
                              "--print check")
         pasted = self.run_among_stand_ins("env", "-u", "OMPI_ALLOW_RUN_AS_ROOT", "-u",
                                           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "bash", "-c", shown)
-        self.assertRegex(pasted.stdout + pasted.stderr, "MPI counts: 2")
+        self.assertRegex(pasted.stdout + pasted.stderr, "number of ranks: 2")
 
     def test_more_ranks_than_cores_and_bind(self):
         """Also through bind.sh, which prints a line for every rank."""

@@ -317,17 +317,18 @@ TEST(FewMicrobatches, AreFoundWithTheNumberThatIsEnough) {
     const int enough = 9 * (stages - 1);
     EXPECT_FALSE(finding(pipeline(stages, enough), "few-microbatches")) << stages;
     expect_finding(pipeline(stages, enough - 1), "few-microbatches",
-                   {.evidence = {{"enough", DoubleEq(enough)}}});
+                   {.evidence = {{"microbatches needed", DoubleEq(enough)}}});
   }
   // By the formula of zb-h1: (p-1)(F+B-W)/(3m) = 3/24 of the work, 1/9 of the step; 9 microbatches
   // leave 3/30.
   expect_finding(pipeline(4, 8, "zb-h1"), "few-microbatches",
-                 {.severity = about(1.0 / 9), .evidence = {{"enough", DoubleEq(9)}}});
+                 {.severity = about(1.0 / 9), .evidence = {{"microbatches needed", DoubleEq(9)}}});
   // Two virtual stages halve the bubble: 3/16 of the work; 14 suffice, in turns of 4 they are 16.
   auto turns = pipeline(4, 8, "interleaved");
   turns.options["v"] = "2";
-  expect_finding(turns, "few-microbatches",
-                 {.severity = about(3.0 / 19), .evidence = {{"enough", DoubleEq(16)}}});
+  expect_finding(
+      turns, "few-microbatches",
+      {.severity = about(3.0 / 19), .evidence = {{"microbatches needed", DoubleEq(16)}}});
   EXPECT_TRUE(finding(pipeline(4, 8, "gpipe"), "few-microbatches"));
   EXPECT_FALSE(finding(pipeline(4, 8, "dualpipe"), "few-microbatches")) << "not known";
   EXPECT_FALSE(finding(pipeline(1, 1), "few-microbatches")) << "one stage";

@@ -45,8 +45,8 @@ TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachineAndTheseAreNamed) {
   EXPECT_EQ(rows[0]["why"], "shared-gpu");
   EXPECT_THAT(rows[0]["curve"].get<std::string>(), StartsWith("dp, tiny"));
   EXPECT_EQ(render::left_out_text(left_out_of(make_report(run, "a.h5", {}))),
-            "2, 16 ranks of dp (shared-gpu); 4 ranks of dp (injected); "
-            "8 ranks of dp (oversubscribed, injected)");
+            "dp on 2, 16 ranks (shared-gpu); dp on 4 ranks (injected); "
+            "dp on 8 ranks (oversubscribed, injected)");
   // Points without a result have no times to judge.
   run = pipelines();
   run.points[0].status = results::PointStatus::failed;
@@ -324,7 +324,7 @@ TEST(Throttling, IsFoundWithItsReasonAndClock) {
   expect_finding(sampled(hardware_thermal, 5), "throttling",
                  {.severity = about(0.8 * 0.25),
                   .sentence = AllOf(HasSubstr("rank 0 (node17), gpu 0"), HasSubstr("thermal")),
-                  .evidence = {{"of the samples", DoubleEq(5.0 / 19)}}});
+                  .evidence = {{"share of samples", DoubleEq(5.0 / 19)}}});
   EXPECT_FALSE(finding(sampled(idle, 20), "throttling"));
   EXPECT_FALSE(finding(sampled(power_cap, 1), "throttling")) << "rarely";
   EXPECT_TRUE(finding(sampled(power_cap, 2), "throttling"));

@@ -136,7 +136,7 @@ TEST(Join, AsManyRanksOnMoreNodesAreAnotherPoint) {
   const JoinedLaunches of{{launch_of("a", 1, 4, 0.2), launch_of("b", 2, 2, 0.3)}};
   ASSERT_EQ(of.joined.curves.size(), 2U);
   EXPECT_THAT(of.joined.curves[0].apart,
-              ElementsAre(AllOf(HasSubstr("launch 2: 4 ranks"), HasSubstr("node here, on 2"))));
+              ElementsAre(AllOf(HasSubstr("launch 2: 4 ranks"), HasSubstr("node here and on 2"))));
   EXPECT_THAT(of.joined.curves[0].curve.title, EndsWith("1 node, launch 1"));
   EXPECT_THAT(of.joined.curves[1].curve.title, EndsWith("2 nodes, launch 2"));
 }

@@ -267,7 +267,7 @@ TEST_P(Resumed, KeepsWhatOnlyHasTheNameOfAPart) {
   testing::internal::CaptureStderr();
   RunWriter writer = resume({2});
   const std::string said = testing::internal::GetCapturedStderr();
-  for (const char* const word : {"run.part0002.h5", "run.part0007.h5", "left as it is"}) {
+  for (const char* const word : {"run.part0002.h5", "run.part0007.h5", "not changed"}) {
     EXPECT_THAT(said, HasSubstr(word));
   }
   writer.commit(samples::point(2));

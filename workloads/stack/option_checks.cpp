@@ -42,8 +42,7 @@ void exclude(const Request& request, std::string_view head,
 
 void require_funnel(const Request& request) {
   constexpr std::string_view why =
-      "all gradients go to the first replica, whole and after backward, and all replicas get as "
-      "much to do";
+      "the first replica gets all gradients after backward, and all replicas get equal work";
   exclude(request, "strategy=funnel cannot be combined with",
           {{"overlap", "off", why},
            {"partition", "equal", why},
@@ -87,8 +86,8 @@ void require_consistent(const TrainingOptions& options) {
   }
   if (ring && !splits) {
     throw base::UsageError(
-        "ring=on needs sequence_parallel=on: what goes round the ring is a rank's part of the "
-        "rows; use both, or ring=off");
+        "ring=on needs sequence_parallel=on: the ring passes on each rank's part of the rows; use "
+        "both, or ring=off");
   }
   if (ring && chunks > 1) {
     throw usage_error(
@@ -109,8 +108,8 @@ void require_zero(const Request& scaled, const TrainingOptions& options, const S
   }
   if (plan.zero == 0) return;
   exclude(scaled, head,
-          {{"strategy", "ddp", "one rank alone has all states there"},
-           {"compression", "none", "replicas send each other gradients of whole tensors there"}},
+          {{"strategy", "ddp", "one rank has all states then"},
+           {"compression", "none", "replicas then exchange gradients of whole tensors"}},
           ", or zero=0");
   if (plan.shards_gradients()) {
     exclude(
@@ -162,7 +161,7 @@ void require_numbers(const Request& scaled, const TrainingOptions& options,
         below == above ? fmt::format("{}", below) : fmt::format("{} and {}", below, above));
   }
   if (routing.topk > routing.experts) {
-    throw usage_error("topk={} of experts={}: a token goes to different ones; use topk={} or fewer",
+    throw usage_error("topk={} of experts={}: a token's experts are distinct; use topk={} or fewer",
                       routing.topk, experts, experts);
   }
   if (options.expert_batch == ExpertBatch::padded && routing.capacity == 0) {
@@ -287,7 +286,7 @@ void require_data(const Request& scaled) {
   const TrainingOptions options = options_of(scaled);
   if (options.strategy == Strategy::funnel) require_funnel(scaled);
   if (options.compression == Compression::topk) {
-    constexpr std::string_view why = "values are sent as they accumulate, whole buckets of them";
+    constexpr std::string_view why = "it sends whole buckets in the gradients' own type";
     exclude(scaled, "compression=topk cannot be combined with",
             {{"grad_dtype", "same", why}, {"zero", "0", why}});
   }

@@ -183,8 +183,8 @@ std::vector<bool> choose_marks(const program::Outline& section, units::Seconds c
 Marks::Marks(std::size_t streams, cudaStream_t main) : streams_(streams) {
   static std::atomic_flag said;
   memory_ = words_for(write_in_stream, 1 + streams, main, said,
-                      "were this run to hang, its GPUs could not tell at which op: the driver does "
-                      "not write values in streams");
+                      "if this run hangs, nobody can see at which op its GPUs are: the driver "
+                      "does not write values in streams");
   words_ = words_of(memory_);
 }
 

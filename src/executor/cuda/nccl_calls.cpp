@@ -196,10 +196,8 @@ void require_possible(const CollectiveCall& call) {
   const std::uint64_t part = d.count * d.element, whole = part * d.members;
   const auto refuse_unless = [](bool possible, const char* what) {
     if (!possible) {
-      throw base::Error(
-          fmt::format("NCCL cannot do {} in place like that: give what is received "
-                      "memory of its own",
-                      what));
+      throw base::Error(fmt::format(
+          "NCCL cannot do {} in place in this way: use a separate receive buffer", what));
     }
   };
   if (call.kind == CollectiveKind::reduce_scatter && overlap(d.send, whole, d.receive, part)) {

@@ -223,7 +223,8 @@ class Preparer {
       return call;
     }
     for (const program::Slice* slice : {&op.send, &op.receive}) {
-      if (slice->buffer != program::no_buffer) require_on_device(resolver_, *slice, "what travels");
+      if (slice->buffer != program::no_buffer)
+        require_on_device(resolver_, *slice, "communicated data");
     }
     call.type = nccl_type(call.data.type);
     require_possible(call);
@@ -242,7 +243,7 @@ class Preparer {
     for (const program::Transfer& transfer : transfers_by_link(mesh, rank, op)) {
       const LinkKind kind = link_kind(mesh, rank, transfer.axis, transfer.offset);
       const int peer = mesh::neighbour(mesh, rank, transfer.axis, transfer.offset);
-      require_on_device(resolver_, transfer.slice, "what travels");
+      require_on_device(resolver_, transfer.slice, "communicated data");
       call.messages.push_back({.direction = transfer.direction,
                                .data = resolver_.address(transfer.slice),
                                .count = transfer.slice.count,

@@ -293,7 +293,7 @@ class ReplayComparison {
                   [&](int rank) { return std::ranges::find(ranks, rank) != ranks.end(); });
     if (partners.empty()) {
       return fmt::format(
-          "{}, all that take part, hold other bits: {}; one of them, or what connects them", who,
+          "{}, which are all participants, have other bits: {}; a rank or a link is faulty", who,
           text);
     }
     return fmt::format("{} received other bits: {}, with {}, where nothing differs", who, text,

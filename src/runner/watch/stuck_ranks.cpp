@@ -171,7 +171,7 @@ void RankPoll::post(int to, int box, const std::string& text) {
     mail_.post(to, box, std::as_bytes(std::span{message}));
   } catch (const comm::MpiError& error) {
     base::warn_within(
-        fmt::format("isoscale: rank {} cannot be asked what it is at: {}", to, error.what()),
+        fmt::format("isoscale: rank {} cannot be asked for its state: {}", to, error.what()),
         std::chrono::milliseconds{0});
   }
 }

@@ -134,20 +134,20 @@ export const isUnsound = ({ labels }) => labels.some((label) => unsound.includes
 /** Maps a cause of lost time to the part of a step whose colour it has, and to its meaning
  * (docs/breakdown.md). */
 const causes = {
-  "GEMM overlap": ["compute", "GEMMs are slower beside communication"],
+  "GEMM overlap": ["compute", "GEMMs are slower while communication runs"],
   GEMMs: ["compute", "GEMMs take longer than the baseline's share: smaller shapes, lower clocks, shared memory"],
   "other compute": ["compute", "element-wise ops, casts, the optimizer"],
   copies: ["copies", "copies between memories"],
   communication: ["transfer", "transfer and wait that no computation hides"],
-  bubble: ["bubble", "idle time that the pipeline's schedule asks for"],
+  bubble: ["bubble", "idle time that follows from the pipeline schedule"],
   imbalance: ["wait", "waiting for ranks that are consistently late"],
   noise: ["wait", "waiting for ranks that are occasionally late"],
   waiting: ["wait", "waiting for other ranks"],
   gap: ["gap", "nothing was issued"],
-  other: ["other", "what no part of the step explains"],
-  "uneven steps": ["other", "a step is as long as its slowest rank's"],
-  untraced: ["other", "untraced steps differ from the traced ones by this"],
-  "beyond the model": ["other", "what the model misses of the measured baseline"],
+  other: ["other", "time that no category explains"],
+  "uneven steps": ["other", "the step takes as long as its slowest rank"],
+  untraced: ["other", "difference between untraced and traced steps"],
+  "beyond the model": ["other", "difference between the simulated and the measured baseline"],
 };
 const causeOf = (cause) => ownOf(causes, cause)
   ?? (cause.endsWith(" transfer") ? ["transfer", "transfers that no computation hides"] : ["other", ""]);
