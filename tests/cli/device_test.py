@@ -132,7 +132,7 @@ class Stuck(Case):
     def end(self, **environment):
         """Two ranks of a point, of which the second does what the stand-in was told."""
         self.ended(4, "run --device cuda --output run.h5 --force", *QUICK[2:],
-                   "--max-time 60s --ranks 2 --workload dp --timeout", f"{5 * harness.PATIENCE}s",
+                   "--max-time 60s --ranks 2 --workload dp --timeout", f"{10 * harness.PATIENCE}s",
                    *self.how, ranks=2, **environment)
         points = self.points_in()
         self.assertEqual([point["status"] for point in points], ["failed"])
