@@ -333,6 +333,7 @@ void write(const char* file, int ranks, std::uint64_t seed, std::size_t every) {
   results::RunData run = header(ranks, fmt::format("{:016x}", 0x9a6e0000ULL + seed),
                                 fmt::format("2026-11-{:02}T09:00:00Z", 1 + seed % 28));
   run.preflight = results::samples::preflight();
+  run.preflight->results[2].what = "isoscale was built as 'Debug'";
   results::RunWriter writer{file, run, settings::IfExists::overwrite};
   int index = 0;
   std::vector<Wanted> wanted = curves();
