@@ -15,19 +15,19 @@ usage() {
 Usage: mpirun [OPTION...] launch/bind.sh [OPTION...] [--] PROGRAM [ARGUMENT...]
        launch/bind.sh --print --local-ranks N
 
-Local rank -> GPU -> its nearest cores, NUMA node and network adapter; one line per rank says which.
-The GPU is the one that isoscale takes by itself: of those visible, the one of the local rank's
-number. Cores near one GPU are shared out among the GPUs that they are near to.
-  --cores C         cores that a rank needs (default 1): fewer are never left to it, and where its
-                    mask is its own already, it is narrowed to these at least
-  --mask own|shared|auto   whether the mask that the rank starts with is its own, or that of all
-                    ranks of the node (default auto: its own if narrower than its parent's)
-  --set-visible     also export CUDA_VISIBLE_DEVICES, this GPU alone: NCCL still reaches the others,
-                    an MPI with CUDA support may not
-  --set-nic         also export UCX_NET_DEVICES, the nearest adapter, if unset; NCCL chooses itself
-  --print           print the map and run nothing: of this rank, or of N with --local-ranks alone
+Gives each local rank a GPU, and the nearest cores, NUMA node and network adapter of this GPU. Each
+rank prints one line with them. The GPU is the visible one whose number is the local rank; isoscale
+chooses the same. Cores that are near to several GPUs are divided among these GPUs.
+  --cores C         cores that a rank needs (default 1). It never gets fewer, and a mask of its own
+                    is narrowed to at least these
+  --mask own|shared|auto   whether the initial mask belongs to this rank or to all ranks of the
+                    node (default auto: to this rank if it is narrower than its parent's)
+  --set-visible     also export CUDA_VISIBLE_DEVICES with this GPU only: NCCL still reaches the
+                    other GPUs, but an MPI with CUDA support may not
+  --set-nic         also export UCX_NET_DEVICES with the nearest adapter, if it is unset
+  --print           print the map and run nothing: for this rank, or for N with only --local-ranks
   --local-rank R, --local-ranks N, --cpus LIST, --sysfs DIR
-                    what is otherwise taken from the launcher, the mask and /sys
+                    replace the values from the launcher, the mask and /sys
 TEXT
 }
 

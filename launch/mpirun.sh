@@ -15,23 +15,23 @@ usage() {
 Usage: launch/mpirun.sh [OPTION...] [--] COMMAND [ARGUMENT...]
 
 Runs 'isoscale COMMAND ARGUMENT...', such as 'run --workload dp,tp', on every rank.
-  -n, -np RANKS          ranks in all (default: ranks per node times nodes)
-  --ranks-per-node N     (default: what the job says, else the ranks divided by the nodes)
+  -n, -np RANKS          total number of ranks (default: ranks per node times nodes)
+  --ranks-per-node N     (default: from the job, else ranks divided by nodes)
   --cores-per-rank C     (default: SLURM_CPUS_PER_TASK, else this node's cores divided by its
-                         ranks); must be said for other hosts, except with --gpus
+                         ranks); required for other hosts, except with --gpus
   --gpus N               N ranks per node, one per GPU: adds --device cuda, implies --bind gpu
   --hosts A,B,...        nodes to start on, outside of a job
-  --hostfile FILE        the same, one node a line
-  --bind cores|gpu|none  each rank to cores of its own (default); to those near its GPU (bind.sh);
-                         or not at all, the default where there are more ranks than cores
-  --bind-option OPTION   an option of bind.sh, such as --set-nic; may be repeated
+  --hostfile FILE        the same from a file with one node per line
+  --bind cores|gpu|none  bind each rank to its own cores (default), to cores near its GPU
+                         (bind.sh), or not at all (default if there are more ranks than cores)
+  --bind-option OPTION   option for bind.sh, such as --set-nic; may be repeated
   --launcher mpirun|srun (default: mpirun)
-  --mpirun FILE          which mpirun or mpiexec (default: mpirun in PATH)
-  --srun-mpi TYPE        srun's --mpi (default: pmix or pmi2, what Slurm has and the MPI speaks)
-  --launcher-option OPTION   one more word for mpirun or srun; may be repeated
-  --program FILE         which isoscale (default: ISOSCALE, this build's or installation's, PATH)
+  --mpirun FILE          mpirun or mpiexec to use (default: mpirun in PATH)
+  --srun-mpi TYPE        value of srun's --mpi (default: pmix or pmi2, if Slurm and the MPI have it)
+  --launcher-option OPTION   additional word for mpirun or srun; may be repeated
+  --program FILE         isoscale to run (default: ISOSCALE, this build's or installation's, PATH)
   --print                print the command and start nothing
-After a hang (exit code 4) the run is resumed, at most as often as it left points.
+After a hang (exit code 4) the run is resumed, at most once for each point that it left.
 Exit codes: those of isoscale; 2 when nothing was started.
 TEXT
 }
