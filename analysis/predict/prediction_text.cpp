@@ -300,7 +300,7 @@ void append_key(render::Document& document, const Prediction& prediction) {
     document.emplace_back(render::Paragraph{std::move(text), render::Lines::one});
   };
   document.emplace_back(render::Heading{""});
-  line("90% interval: it contains the number before it nine times in ten.");
+  line("90% interval: the true value is expected inside it nine times in ten.");
   if (prediction.ceiling) {
     line(fmt::format("MFU: share of {} that the model's GEMMs reach.", prediction.ceiling->what));
     line(

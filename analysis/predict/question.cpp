@@ -424,11 +424,10 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
         name);
   }
   if (!other.network && on_node != question.node_ranks) {
-    question.warnings.push_back(
-        fmt::format("{} measured between nodes with {} on each, but nodes here have {}: its times "
-                    "between nodes "
-                    "are used unchanged, although other numbers of ranks share a node's links",
-                    name, base::counted(on_node, "rank"), question.node_ranks));
+    question.warnings.push_back(fmt::format(
+        "{} measured between nodes with {} on each, but nodes here have {}: its times "
+        "between nodes are used unchanged, although other numbers of ranks share a node's links",
+        name, base::counted(on_node, "rank"), question.node_ranks));
   }
   simulate::settle_laws(machine.measured);
   if (is_of_sheet && !other.network) warn_of_unmeasured(machine, name, question);

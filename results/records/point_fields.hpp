@@ -287,9 +287,7 @@ inline constexpr auto fields_of<PointData> = std::tuple_cat(
         attribute("looks_planned", path(&PointData::looks, &Looks::planned),
                   "interim analyses of the samples that were planned", 3),
         attribute("looks_made", path(&PointData::looks, &Looks::made),
-                  "interim analyses that "
-                  "were made",
-                  3),
+                  "interim analyses that were made", 3),
         attribute("look_growth", path(&PointData::looks, &Looks::growth),
                   "factor by which the samples grow from one interim analysis to the next", 3),
         attribute("warm_up_rule", &PointData::warm_up_rule, "what ended warm-up", 3),

@@ -163,9 +163,9 @@ inline constexpr auto fields_of<CalibrationCurve> = std::tuple_cat(
         field("members", &CalibrationCurve::members, "1", "ranks of a group"),
         field("nodes", curve_nodes, "1", "nodes that a group is on; 0 = not known"),
         interval("latency", "latency_lower", "latency_upper", &CalibrationCurve::latency, "s",
-                 "time of the smallest sizes; NaN = no such sizes were measured"),
+                 "time of the smallest sizes; NaN = the measured sizes do not show it"),
         interval("bandwidth", "bandwidth_lower", "bandwidth_upper", &CalibrationCurve::bandwidth,
-                 "B/s", "algbw of very large sizes; NaN = no such sizes were measured"),
+                 "B/s", "algbw of very large sizes; NaN = the measured sizes do not show it"),
         field("error", &CalibrationCurve::error, "1",
               "a predicted time t is expected between t / (1 + error) and t (1 + error)"),
         lists(

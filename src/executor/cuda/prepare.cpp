@@ -223,8 +223,9 @@ class Preparer {
       return call;
     }
     for (const program::Slice* slice : {&op.send, &op.receive}) {
-      if (slice->buffer != program::no_buffer)
+      if (slice->buffer != program::no_buffer) {
         require_on_device(resolver_, *slice, "communicated data");
+      }
     }
     call.type = nccl_type(call.data.type);
     require_possible(call);

@@ -335,8 +335,7 @@ void require_computed(program::OpKind kind, const TypedOperand& operand) {
 GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op) {
   if (op.descale_a != program::no_buffer || op.descale_b != program::no_buffer) {
     throw base::Error(
-        "a GEMM with scaled operands: the host computes in f64 and f32 without "
-        "scales");
+        "a GEMM with scaled operands: the host computes in f64 and f32 without scales");
   }
   const auto at = arguments_of(resolver, op, [&](const TypedOperand& operand, const auto&) {
     require_computed(program::OpKind::gemm, operand);

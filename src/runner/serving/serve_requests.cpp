@@ -208,7 +208,7 @@ Message wait_for(const comm::MessageQueue& mail, int box, units::Seconds patienc
   while (true) {
     if (const auto envelope = mail.take(box)) return read(*envelope);
     if (comm::now() > end) {
-      throw base::Error(fmt::format("rank 0 sent no work for {}", units::format(patience)));
+      throw base::Error(fmt::format("no work arrived for {}", units::format(patience)));
     }
     std::this_thread::sleep_for(nap);
   }

@@ -92,7 +92,7 @@ function curveChart(key, curves, prediction) {
     id: `predict-${key.replace("_", "-")}`,
     ...viewOf(key),
     title: joined([viewOf(key).title, key === "throughput" && prediction.throughput_unit]),
-    note: isShare ? joined([`throughput per rank${baseline}; band: holds the value nine times in ten`,
+    note: isShare ? joined([`throughput per rank${baseline}; band: the true value is expected in it nine times in ten`,
       measured.length > 0 && "diamonds: measured", curves.some(({ points }) => points.some(isHollow)) && "hollow: extrapolated"], "; ") : undefined,
     switches: [
       ...(isShare ? [] : [scales("log", "linear")]),
