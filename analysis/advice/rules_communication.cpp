@@ -299,9 +299,9 @@ Said communication_ratio(const PointSubject& subject, const Rule& rule) {
   said.add("waiting for late partners", wait);
   if (axis) said.add("most along", std::string{mesh::name(*axis)});
   const bool waits = point.breakdown.wait_known && wait > transfer;
-  said.next_step = waits  ? "most of it is waiting for late ranks: see report --detail waterfall"
-                   : axis ? advice_along(point, *axis)
-                          : "see the timeline: isoscale report FILE.h5 --trace trace.json";
+  said.next_step = "see the timeline: isoscale report FILE.h5 --trace trace.json";
+  if (axis) said.next_step = advice_along(point, *axis);
+  if (waits) said.next_step = "most of it is waiting for late ranks: see report --detail waterfall";
   return said;
 }
 

@@ -141,14 +141,13 @@ std::string error_sentence(const PointData& point, const DeviceSeries& series) {
   struct Kind {
     std::string_view quantity, name;
   };
-  constexpr std::array<Kind, 7> kinds{
-      {{"ecc_corrected", "corrected ECC errors"},
-       {"ecc_uncorrected", "uncorrected ECC errors"},
-       {"throttle_count", "slow-downs of cores for their temperature"},
-       {"symbol_errors", "symbol errors of the link"},
-       {"link_downed", "losses of the link"},
-       {"send_errors", "errors of sending"},
-       {"receive_errors", "errors of receiving"}}};
+  constexpr std::array<Kind, 7> kinds{{{"ecc_corrected", "corrected ECC errors"},
+                                       {"ecc_uncorrected", "uncorrected ECC errors"},
+                                       {"throttle_count", "slow-downs of cores by heat"},
+                                       {"symbol_errors", "symbol errors"},
+                                       {"link_downed", "times that the link went down"},
+                                       {"send_errors", "transmit errors"},
+                                       {"receive_errors", "receive errors"}}};
   const auto* const kind = std::ranges::find(kinds, series.quantity, &Kind::quantity);
   if (kind == kinds.end()) return "";
   const double grown = series.value.back() - series.value.front();

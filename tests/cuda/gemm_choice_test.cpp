@@ -68,6 +68,37 @@ TEST_F(Choices, AreAlikeOnRanksThatWouldChooseOtherwise) {
   EXPECT_EQ(machine().matmuls, timed);
 }
 
+TEST_F(Choices, ThatRanksMadeAloneGiveWayToThoseOfTheLowestRank) {
+  machine().settings.fastest_algorithm = gpus_.world.rank() % 3;
+  const auto executor = executor_with({});
+  const auto set_of = [](const mesh::Shape& mesh) {
+    return runner::small_request_on("dp", mesh).second;
+  };
+  const comm::Communicator alone = gpus_.world.split(gpus_.world.rank(), 0);
+  std::set<std::string> first;
+  {
+    const auto session = executor->prepare(set_of({}), alone);
+    for (const auto& [shape, algorithms] : all_of(session->facts().gemm_choices)) {
+      EXPECT_EQ(algorithms.size(), static_cast<std::size_t>(std::min(3, gpus_.world.size())));
+      first.insert(shape);
+    }
+  }
+  const auto session = executor->prepare(set_of({.dp = gpus_.world.size()}), gpus_.world);
+  int again = 0;
+  for (const auto& [shape, algorithms] : all_of(session->facts().gemm_choices)) {
+    EXPECT_EQ(algorithms.size(), 1U) << shape;
+    again += first.contains(shape) ? 1 : 0;
+  }
+  EXPECT_GT(again, 0);
+}
+
+TEST_F(Choices, OfSlowShapesAreMadeAmongFewer) {
+  constexpr std::int64_t seconds = 1'000'000'000;
+  machine().settings.matmul_cost = [](int, std::int64_t) { return 4 * seconds; };
+  for (const GemmChoice& choice : choices_of()) EXPECT_EQ(choice.candidates, 1) << choice.shape;
+  machine().settings.matmul_cost = nullptr;
+}
+
 /// An algorithm of the three that cuBLASLt offers.
 int number_of(const GemmChoice& choice) {
   constexpr std::size_t digits = 16, at = 2 * digits;

@@ -348,10 +348,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/, cubla
                                               cublasLtMatmulHeuristicResult_t* results,
                                               int* count) {
   const auto& preference = in<Preference>(chosen);
-  // No caller may ask for other reductions: programs are promised sums in f32.
-  constexpr std::uint32_t in_f32 = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-  if ((preference.reductions & ~in_f32) != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
   const Matmul call = matmul_of(how, a, b, c, d);
+  // No caller may ask for sums in a type narrower than f32, which programs are promised.
+  constexpr std::uint32_t in_f32 = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  const bool is_narrow = call.d.type != CUDA_R_32F && call.d.type != CUDA_R_64F;
+  if (is_narrow && (preference.reductions & ~in_f32) != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
   *count = 0;
   if (!is_consistent(call)) return CUBLAS_STATUS_INVALID_VALUE;
   if (!is_supported(call, preference.alignment)) return CUBLAS_STATUS_NOT_SUPPORTED;

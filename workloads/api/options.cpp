@@ -109,7 +109,7 @@ std::string accepted(const OptionSpec& spec) {
     case OptionType::list:
       return fmt::format("a list of {}", fmt::join(spec.choices, ","));
     case OptionType::text:
-      return "a value as the help describes";
+      return "text";
   }
   throw std::logic_error("an option of a type that does not exist");
 }

@@ -210,17 +210,21 @@ GemmPlan::GemmPlan(const GemmProblem& problem)
       c(layout_of(problem.c, problem.batch)),
       d(layout_of(problem.d, problem.batch)) {}
 
-void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan,
-                       const cublasLtMatmulAlgo_t& algorithm, const std::string& shape) {
+void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan, const GemmChoice& choice) {
+  const cublasLtMatmulAlgo_t algorithm = algorithm_of(choice.algorithm);
   cublasLtMatmulHeuristicResult_t result{};
-  const cublasStatus_t status =
+  cublasStatus_t status =
       cublasLtMatmulAlgoCheck(library, plan.operation.get(), plan.first.get(), plan.second.get(),
                               plan.c.get(), plan.d.get(), &algorithm, &result);
+  if (status == CUBLAS_STATUS_SUCCESS &&
+      result.workspaceSize > static_cast<std::size_t>(choice.workspace)) {
+    status = CUBLAS_STATUS_INVALID_VALUE;
+  }
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw base::Error(
       fmt::format("cuBLASLt refuses the algorithm that was given for the GEMM {} ({}): run without "
                   "--gemm-algorithms",
-                  shape, cublasLtGetStatusName(status)));
+                  choice.shape, cublasLtGetStatusName(status)));
 }
 
 void launch(const GemmCall& call, cudaStream_t stream) {

@@ -74,10 +74,9 @@ struct GemmPlan {
   MatrixLayout first, second, c, d;
 };
 
-/// Throws base::Error, which names the shape, if the library cannot run the algorithm on this
-/// problem, for example because the user gave an algorithm of another version.
-void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan,
-                       const cublasLtMatmulAlgo_t& algorithm, const std::string& shape);
+/// Throws base::Error, which names the shape, if the library cannot run the choice's algorithm with
+/// its workspace, for example because the user gave an algorithm of another version.
+void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan, const GemmChoice& choice);
 
 /// One multiplication, ready to start.
 struct GemmCall {
@@ -108,11 +107,12 @@ class GemmChoices {
   /// choice's `shape`. `library` names the GPU and the cuBLASLt version.
   GemmChoices(std::string library, std::span<const GemmChoice> known);
 
-  /// Collective over `point`: chooses an algorithm for every problem of its ranks that has none
-  /// yet. For each problem, one rank times the algorithms of the library's heuristic on the
-  /// problem's own operands (filled with random values) and tells the others. Throws AgreedError if
-  /// a rank has a problem that no algorithm solves. Returns the number of problems that were timed
-  /// because `known` had no choice for them; 0 if `known` was empty.
+  /// Collective over `point`: chooses the same algorithm on all ranks for every problem of theirs.
+  /// The lowest rank that knows an algorithm from an earlier call tells it to the others. If none
+  /// does, the lowest rank with the problem times the algorithms of the library's heuristic on the
+  /// problem's own operands (filled with random values). Throws AgreedError if a rank has a problem
+  /// that no algorithm solves. Returns the number of problems for which neither `known` nor an
+  /// earlier call had a choice; 0 if `known` was empty.
   int decide(std::span<const GemmProblem> problems, const comm::Communicator& point);
   /// Returns the choice for a problem that was given to decide().
   [[nodiscard]] const GemmChoice& of(const GemmProblem& problem) const;

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "base/text.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
@@ -24,13 +26,19 @@ constexpr std::size_t word_digits = 16;
 /// The largest workspace of an algorithm, in bytes; cuBLAS itself uses 32 MiB on Hopper.
 constexpr std::size_t most_workspace = std::size_t{32} << 20U;
 constexpr int most_candidates = 16;
+/// The largest number of GEMM shapes of a rank for which algorithms are timed: a minute's work.
+constexpr std::size_t most_timed = 100;
 // The following times are in seconds. They are long because an idle GPU runs at a low clock and
 // needs a while to raise it, and a busy GPU lowers it again when it reaches its power limit.
+constexpr double start_seconds = 5;  // once the first calls took so long, no more are tried
 constexpr double warm_up_seconds = 100e-3;
 constexpr double batch_seconds = 1e-3;   // a batch: the calls between two timing events
 constexpr double turn_seconds = 7e-3;    // time for each algorithm in one round
 constexpr double final_seconds = 50e-3;  // time for each of the fastest, after the rounds
 constexpr double least_batch = 1e-5;  // lower bound for a batch's measured time, so that loops end
+// GEMMs shorter than this stay far below the power limit, so they are timed for a shorter time,
+// down to a fifth of the above.
+constexpr double short_call = 20e-6, least_share = 0.2;
 constexpr int rounds = 3;
 constexpr std::size_t finalists = 3;
 constexpr int most_calls = 1000;  // largest number of calls in a batch
@@ -48,10 +56,12 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   check(cublasLtMatmulPreferenceCreate(&raw));
   const MatmulPreference preference{raw};
   set(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace);
-  // If an algorithm splits k, it must add its partial sums in the compute type (f32 or f64), not in
-  // the type of the result, which may be narrower.
-  set(raw, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  if (problem.d.type != program::DType::f64 && problem.d.type != program::DType::f32) {
+    // The result is narrower than the compute type. If an algorithm splits k, it must add its
+    // partial sums in the compute type.
+    set(raw, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+        static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  }
   set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, problem.first.alignment());
   set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, problem.second.alignment());
   set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, problem.c.alignment());
@@ -141,9 +151,9 @@ double play(Candidate& candidate, double seconds, const Stopwatch& stopwatch) {
   return *middle;
 }
 
-/// Runs the candidates in turn, at least `least_rounds` times and until each has worked for
-/// `seconds`; sorts them with the fastest first.
-void race(std::span<Candidate> field, int least_rounds, double seconds,
+/// Runs the candidates in turn, each for turn_seconds * `share`, at least `least_rounds` times and
+/// until each has worked for `seconds`; sorts them with the fastest first.
+void race(std::span<Candidate> field, int least_rounds, double seconds, double share,
           const Stopwatch& stopwatch) {
   for (Candidate& one : field) {
     one.time = std::numeric_limits<double>::infinity();
@@ -151,7 +161,9 @@ void race(std::span<Candidate> field, int least_rounds, double seconds,
   }
   const auto needs_more = [&](const Candidate& one) { return one.worked < seconds; };
   for (int round = 0; round < least_rounds || std::ranges::any_of(field, needs_more); ++round) {
-    for (Candidate& one : field) one.time = std::min(one.time, play(one, turn_seconds, stopwatch));
+    for (Candidate& one : field) {
+      one.time = std::min(one.time, play(one, turn_seconds * share, stopwatch));
+    }
   }
   std::ranges::stable_sort(field, {}, &Candidate::time);
 }
@@ -166,13 +178,13 @@ void set_scales(const GemmProblem& problem, cudaStream_t stream) {
   }
 }
 
-/// Returns the fastest of the algorithms that the library's heuristic offers for a problem with at
-/// most most_workspace bytes of workspace. They are timed on the problem's own operands, which are
-/// overwritten with random values, with scales of 1. After a warm-up that lets the GPU's clock
-/// settle, all are timed in turn, in rounds; the best of them are then timed again for longer.
-/// Throws base::Error if no algorithm runs.
+/// Returns the fastest of the first `most` algorithms that run, of those that the library's
+/// heuristic offers for a problem with at most most_workspace bytes of workspace. They are timed on
+/// the problem's own operands, which are overwritten with random values, with scales of 1. After a
+/// warm-up that lets the GPU's clock settle, all are timed in turn, in rounds; the best of them are
+/// then timed again for longer. Throws base::Error if no algorithm runs.
 GemmChoice fastest_algorithm(cublasLtHandle_t library, const GemmProblem& problem,
-                             const std::string& shape) {
+                             const std::string& shape, std::size_t most) {
   const GemmPlan plan{problem};
   const Stream stream = make_stream(Priority::normal);
   randomize(problem.first, problem.batch, 1, stream.get());
@@ -183,21 +195,31 @@ GemmChoice fastest_algorithm(cublasLtHandle_t library, const GemmProblem& proble
   const Stopwatch stopwatch{stream.get()};
 
   std::vector<Candidate> field;
+  double started = 0;
   for (const cublasLtMatmulHeuristicResult_t& offered : candidates(library, problem, plan)) {
+    if (field.size() == most || started > start_seconds) break;
     Candidate candidate{.call = {.library = library,
                                  .plan = &plan,
                                  .algorithm = offered.algo,
                                  .problem = problem,
                                  .workspace = workspace.get(),
                                  .workspace_bytes = offered.workspaceSize}};
-    if (starts(candidate, stopwatch)) field.push_back(candidate);
+    if (!starts(candidate, stopwatch)) continue;
+    started += 2 * candidate.once;
+    field.push_back(candidate);
   }
   if (field.empty()) {
     throw base::Error(fmt::format("cuBLASLt has no algorithm for the GEMM {}", shape));
   }
-  static_cast<void>(play(field.front(), warm_up_seconds, stopwatch));  // the heuristic's first
-  race(field, rounds, 0, stopwatch);
-  race(std::span{field}.first(std::min(finalists, field.size())), 1, final_seconds, stopwatch);
+  if (field.size() == 1) {
+    field.front().time = field.front().once;
+  } else {
+    const double share = std::clamp(field.front().once / short_call, least_share, 1.0);
+    static_cast<void>(play(field.front(), warm_up_seconds * share, stopwatch));
+    race(field, rounds, 0, share, stopwatch);
+    race(std::span{field}.first(std::min(finalists, field.size())), 1, final_seconds * share, share,
+         stopwatch);
+  }
   const Candidate& best = field.front();
   return {.shape = shape,
           .algorithm = to_text(best.call.algorithm),
@@ -219,24 +241,31 @@ CublasLt make_library() {
   return CublasLt{handle};
 }
 
-/// Collective over `point`. `mine` has this rank's problems without an algorithm, by their keys.
-/// Returns the keys of all ranks' problems; each is mapped to the lowest rank that has the problem,
-/// which will time it.
-std::map<std::string, int> owners(const std::map<std::string, const GemmProblem*>& mine,
-                                  const comm::Communicator& point) {
-  std::string shapes;
-  for (const auto& [shape, problem] : mine) shapes += shape + '\n';
-  const std::vector<std::string> all = point.gather(shapes);
+/// Stands for a key in messages between ranks, which run the same program.
+std::string digest_of(const std::string& key) {
+  return fmt::format("{:016x}", std::hash<std::string>{}(key));
+}
+
+/// Collective over `point`. Each rank passes the digests of all its problems' keys, and those of
+/// them whose algorithm it knows. Returns the rank that decides for each digest of any rank: the
+/// lowest one that knows an algorithm, or else the lowest one that has the problem.
+std::map<std::string, int, std::less<>> deciding_ranks(const std::set<std::string>& mine,
+                                                       const std::set<std::string>& known,
+                                                       const comm::Communicator& point) {
+  const auto gathered = [&](const std::set<std::string>& digests) {
+    return point.gather(fmt::format("{}", fmt::join(digests, "\n")));
+  };
   std::string table;
-  if (point.rank() == 0) {
-    std::set<std::string_view> seen;
+  std::set<std::string_view> seen;
+  // Ranks that know an algorithm come first.
+  for (const std::vector<std::string>& all : {gathered(known), gathered(mine)}) {
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      for (const std::string_view shape : lines_of(all[rank])) {
-        if (seen.insert(shape).second) table += fmt::format("{}\t{}\n", shape, rank);
+      for (const std::string_view digest : lines_of(all[rank])) {
+        if (seen.insert(digest).second) table += fmt::format("{}\t{}\n", digest, rank);
       }
     }
   }
-  std::map<std::string, int> result;
+  std::map<std::string, int, std::less<>> result;
   table = point.broadcast(table);
   for (const std::string_view line : lines_of(table)) {
     const std::size_t tab = line.find('\t');
@@ -271,9 +300,7 @@ std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm) {
     std::uint64_t bit;
     std::string_view name;
   };
-  constexpr std::uint64_t tensor_cores = CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA |
-                                         CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA |
-                                         CUBLASLT_NUMERICAL_IMPL_FLAGS_DMMA;
+  constexpr std::uint64_t tensor_cores = CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK;
   constexpr std::array units{Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA, "FMA"},
                              Flag{tensor_cores, "tensor cores"}};
   constexpr std::array inputs{Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F, "f16"},
@@ -315,31 +342,51 @@ GemmChoices::GemmChoices(std::string library, std::span<const GemmChoice> known)
 }
 
 int GemmChoices::decide(std::span<const GemmProblem> problems, const comm::Communicator& point) {
-  std::map<std::string, const GemmProblem*> open;
+  std::map<std::string, const GemmProblem*> all;
+  std::set<std::string> digests, known;
   for (const GemmProblem& problem : problems) {
-    std::string shape = problem.key(library_);
-    if (!choices_.contains(shape)) open.emplace(std::move(shape), &problem);
+    const auto [place, is_new] = all.emplace(problem.key(library_), &problem);
+    if (!is_new) continue;
+    digests.insert(digest_of(place->first));
+    if (choices_.contains(place->first)) known.insert(digest_of(place->first));
   }
+  const auto decides = deciding_ranks(digests, known, point);
   std::vector<GemmChoice> mine;
-  const std::map<std::string, int> owner_of = owners(open, point);
-  std::erase_if(open, [&](const auto& one) { return owner_of.at(one.first) != point.rank(); });
+  std::vector<std::pair<std::string, const GemmProblem*>> open;
+  for (const auto& [shape, problem] : all) {
+    if (decides.at(digest_of(shape)) != point.rank()) continue;
+    const auto at = choices_.find(shape);
+    if (at == choices_.end()) {
+      open.emplace_back(shape, problem);
+    } else {
+      mine.push_back(at->second);
+    }
+  }
+  // The GEMMs with the most FLOP come first. Those beyond most_timed get the heuristic's first
+  // algorithm: if routing of experts makes thousands of shapes, timing all would take an hour.
+  std::ranges::stable_sort(open, std::greater{}, [](const auto& one) {
+    const GemmProblem& at = *one.second;
+    return static_cast<double>(at.batch * at.m) * static_cast<double>(at.n * at.k);
+  });
   const std::string trouble = comm::problem_in([&] {
-    for (const auto& [shape, problem] : open) {
-      mine.push_back(fastest_algorithm(handle(), *problem, shape));
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const std::size_t most = i < most_timed ? most_candidates : 1;
+      mine.push_back(fastest_algorithm(handle(), *open[i].second, open[i].first, most));
+      point.count_other();  // progress, while the other ranks wait
     }
   });
   if (const comm::Vote vote = comm::all_ok(point, trouble); !vote.ok) {
     throw base::AgreedError(vote.why);
   }
-  int timed = 0;
   for (const std::string& packed : point.all_gather(results::packed(mine))) {
     const auto bytes = std::as_bytes(std::span{packed});
     for (GemmChoice& choice : results::unpacked<std::vector<GemmChoice>>(bytes)) {
-      choices_.emplace(choice.shape, std::move(choice));
-      ++timed;
+      std::string shape = choice.shape;
+      choices_.insert_or_assign(std::move(shape), std::move(choice));
     }
   }
-  return was_given_any_ ? timed : 0;
+  const double timed = point.all_sum(static_cast<double>(open.size()));
+  return was_given_any_ ? static_cast<int>(timed) : 0;
 }
 
 const GemmChoice& GemmChoices::of(const GemmProblem& problem) const {

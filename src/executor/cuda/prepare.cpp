@@ -203,7 +203,7 @@ class Preparer {
     const cublasLtMatmulAlgo_t algorithm = algorithm_of(choice.algorithm);
     const auto [place, is_new] = plans_.try_emplace(choice.shape, problem);
     const GemmPlan& plan = place->second;
-    if (is_new) require_algorithm(choices_.handle(), plan, algorithm, choice.shape);
+    if (is_new) require_algorithm(choices_.handle(), plan, choice);
     return GemmCall{.library = choices_.handle(),
                     .plan = &plan,
                     .algorithm = algorithm,
