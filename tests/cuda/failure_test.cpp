@@ -5,6 +5,7 @@
 
 #include "executor/cuda/errors_and_handles.hpp"
 #include "tests/cuda/devices.hpp"
+#include "tests/mpi/point_runs.hpp"
 
 namespace isoscale::standin {
 namespace {
@@ -103,6 +104,22 @@ TEST_F(Failures, OutOfPinnedMemoryOnOneRankFailsAll) {
               AllOf(HasSubstr(fmt::format("rank {}", gpus_.world.size() - 1)),
                     HasSubstr("pinned host memory")));
   expect_plays(*executor);
+}
+
+/// After a fault the GPU runs nothing more, so that no later point could be measured.
+TEST_F(Failures, AFaultDuringPreparationIsNotAFailedPoint) {
+  const auto executor = gpus_.executor();
+  const comm::Communicator alone = gpus_.world.split(gpus_.world.rank(), 0);
+  machine().settings.faulty_matmul = machine().matmuls;
+  const auto set = runner::small_request_on("dp", {}).second;
+  try {
+    static_cast<void>(executor->prepare(set, alone));
+    FAIL();
+  } catch (const base::AgreedError& error) {
+    FAIL() << error.what();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("illegal"));
+  }
 }
 
 /// Whatever NCCL finds out in the background ends the play, and names the communicator.

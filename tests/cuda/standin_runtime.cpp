@@ -179,7 +179,7 @@ cudaError_t give(void** to, std::size_t bytes, Kind kind) {
 }
 
 cudaError_t take_back(void* pointer) {
-  if (pointer == nullptr) return cudaSuccess;
+  if (pointer == nullptr) return machine().sticky;
   if (machine().captures > 0) return outcome(cudaErrorStreamCaptureUnsupported);
   if (machine().memory.holds(pointer, 1, Kind::nccl)) return outcome(cudaErrorInvalidValue);
   const cudaError_t status = drain();  // as CUDA does before it frees

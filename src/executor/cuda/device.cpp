@@ -109,6 +109,12 @@ Versions versions() {
 
 }  // namespace
 
+bool gpu_is_lost() {
+  const bool is_lost = cudaFree(nullptr) != cudaSuccess;
+  static_cast<void>(cudaGetLastError());
+  return is_lost;
+}
+
 std::string device_problem() {
   const Versions found = versions();
   if (const auto problem = machine::driver_problem(found.driver, found.runtime)) return *problem;

@@ -16,8 +16,13 @@
 /// Chooses and describes the GPU of a rank, and makes the executor that runs programs on it.
 namespace isoscale::executor::cuda {
 
+/// True if CUDA refuses every call of this process after an earlier fault on the GPU, such as an
+/// illegal address.
+[[nodiscard]] bool gpu_is_lost();
+
 /// Collective over `point`: runs `work`. If `work` throws on any rank, all ranks throw: Unsupported
 /// if all errors are Unsupported, NeverReady if all are Unsupported or NeverReady, otherwise Error.
+/// A rank whose GPU is lost throws its own error, which ends the job: no later point could run.
 template <class Error = base::AgreedError, class Work>
 void agreed(const comm::Communicator& point, const Work& work) {
   std::string problem;
@@ -31,6 +36,7 @@ void agreed(const comm::Communicator& point, const Work& work) {
     problem = error.what();
     severity = never_ready;
   } catch (const std::exception& error) {
+    if (gpu_is_lost()) throw;
     problem = error.what();
     severity = fails;
   }

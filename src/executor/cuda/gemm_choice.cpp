@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "executor/cuda/device.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
 #include "results/records/point_fields.hpp"
@@ -368,16 +369,13 @@ int GemmChoices::decide(std::span<const GemmProblem> problems, const comm::Commu
     const GemmProblem& at = *one.second;
     return static_cast<double>(at.batch * at.m) * static_cast<double>(at.n * at.k);
   });
-  const std::string trouble = comm::problem_in([&] {
+  agreed(point, [&] {
     for (std::size_t i = 0; i < open.size(); ++i) {
       const std::size_t most = i < most_timed ? most_candidates : 1;
       mine.push_back(fastest_algorithm(handle(), *open[i].second, open[i].first, most));
       point.count_other();  // progress, while the other ranks wait
     }
   });
-  if (const comm::Vote vote = comm::all_ok(point, trouble); !vote.ok) {
-    throw base::AgreedError(vote.why);
-  }
   for (const std::string& packed : point.all_gather(results::packed(mine))) {
     const auto bytes = std::as_bytes(std::span{packed});
     for (GemmChoice& choice : results::unpacked<std::vector<GemmChoice>>(bytes)) {

@@ -21,6 +21,8 @@ DeviceMemory upload(const std::vector<std::uint32_t>& words) {
   const std::size_t bytes = words.size() * sizeof(std::uint32_t);
   DeviceMemory memory = allocate_device(units::Bytes{bytes});
   if (bytes > 0) check(cudaMemcpy(memory.get(), words.data(), bytes, cudaMemcpyDefault));
+  // A copy from pageable memory may return before it is done, and streams do not wait for it.
+  check(cudaDeviceSynchronize());
   return memory;
 }
 

@@ -18,6 +18,11 @@
 namespace isoscale::executor::cuda {
 namespace {
 
+/// The clocks of host and GPU are compared again, at most this often, if it took longer than this:
+/// the thread has then lost its core meanwhile.
+constexpr int most_anchors = 3;
+constexpr units::Nanoseconds long_anchor{50'000};
+
 /// The number of event queries (each well under 1 us) between polls of NCCL and of the time limit.
 constexpr int looks_between_polls = 256;
 
@@ -77,6 +82,12 @@ cudaEvent_t EventPool::at(std::size_t index) {
   return events_[index].get();
 }
 
+void StreamPlayer::make_trace_events(std::size_t op_count) {
+  for (EventPool* const events : {&begins_, &ends_}) {
+    if (op_count > 0) static_cast<void>(events->at(op_count - 1));
+  }
+}
+
 StreamPlayer::StreamPlayer(const program::RankProgram& program, const PreparedProgram& prepared) {
   const std::size_t count = std::max<std::size_t>(1, program.streams.size());
   for (std::size_t stream = 0; stream < count; ++stream) {
@@ -98,8 +109,10 @@ void StreamPlayer::issue(const PreparedSection& section, Trace trace, EventMode 
                                    is_captured ? cudaEventRecordExternal : cudaEventRecordDefault));
   };
   if (section.has_marks) marks_.clear(section.streams, main());
+  const bool has_others =
+      std::ranges::any_of(section.streams, [](program::StreamId stream) { return stream != 0; });
   const cudaEvent_t start = joins_.at(0);
-  check(cudaEventRecord(start, main()));
+  if (has_others) check(cudaEventRecord(start, main()));
   for (const program::StreamId stream : section.streams) {
     if (stream != 0) check(cudaStreamWaitEvent(streams_[stream].get(), start, 0));
   }
@@ -232,18 +245,13 @@ PlayTime CudaSession::play_checked(const Play& what) {
   const bool hides = what.launches == Launches::hidden && !is_traced && prepared.can_be_captured;
   if (hides && !gate_) gate_.emplace(stream);
   Gate* const gate = hides && !is_first ? &*gate_ : nullptr;
-  const units::Nanoseconds before = comm::now();
+  const units::Nanoseconds before = is_traced ? anchor(stream) : comm::now();
+  if (is_traced) parts_.player.make_trace_events(prepared.ops.size());
   if (gate != nullptr) gate->close(stream);
   // The barrier is enqueued behind the gate, so that the play starts at the same time on all GPUs:
   // they leave the barrier together, whereas the hosts open their gates one after another.
   if (hides) parts_.barrier.enter(what.section, stream);
   check(cudaEventRecord(begin_.get(), stream));
-  units::Nanoseconds anchor = before;
-  if (is_traced) {
-    // The stream is idle, so the event happened between `before` and the next clock reading.
-    wait_for(begin_.get(), units::Seconds{});
-    anchor = before + (comm::now() - before) / 2;
-  }
   issue(what, prepared, graph, gate);
   check(cudaEventRecord(end_.get(), stream));
   if (gate != nullptr) gate->open();
@@ -251,12 +259,25 @@ PlayTime CudaSession::play_checked(const Play& what) {
 
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
+  units::Nanoseconds begin = before;
   if (is_traced) {
-    parts_.player.read_spans(prepared.ops.size(), begin_.get(), anchor, spans_);
+    begin += after(anchor_.get(), begin_.get());
+    parts_.player.read_spans(prepared.ops.size(), begin_.get(), begin, spans_);
   }
   played_.insert(what.section);
   const units::Nanoseconds elapsed{std::llround(static_cast<double>(milliseconds) * 1e6)};
-  return {.begin = anchor, .end = anchor + elapsed, .is_late = gate != nullptr && gate->was_late()};
+  return {.begin = begin, .end = begin + elapsed, .is_late = gate != nullptr && gate->was_late()};
+}
+
+units::Nanoseconds CudaSession::anchor(cudaStream_t stream) const {
+  for (int attempt = 1;; ++attempt) {
+    const units::Nanoseconds before = comm::now();
+    check(cudaEventRecord(anchor_.get(), stream));
+    wait_for(anchor_.get(), units::Seconds{});
+    const units::Nanoseconds took = comm::now() - before;
+    // The stream is idle, so the event happened within this time.
+    if (took < long_anchor || attempt == most_anchors) return before + took / 2;
+  }
 }
 
 void CudaSession::issue(const Play& what, const PreparedSection& section, cudaGraphExec_t graph,

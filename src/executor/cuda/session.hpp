@@ -72,6 +72,9 @@ class StreamPlayer {
   /// is told of each launched op.
   void issue(const PreparedSection& section, Trace trace, EventMode mode, Gate* gate = nullptr);
 
+  /// Makes the events of a traced section beforehand, so that making them delays no op.
+  void make_trace_events(std::size_t op_count);
+
   /// Captures the work of issue() as a graph.
   [[nodiscard]] ExecutableGraph capture(const PreparedSection& section, Trace trace);
 
@@ -144,6 +147,8 @@ class CudaSession final : public Session {
   void issue(const Play& what, const PreparedSection& section, cudaGraphExec_t graph, Gate* gate);
   /// Returns the graph of a section, which is captured when it is first needed.
   [[nodiscard]] cudaGraphExec_t graph_of(program::Section section, Trace trace);
+  /// Records anchor_ on the idle stream, and returns the host's time at which it happened.
+  [[nodiscard]] units::Nanoseconds anchor(cudaStream_t stream) const;
   /// Waits until `event` has happened, and polls the communicators meanwhile. Throws NcclError or
   /// CudaError on a failure, and TimedOut if the event has not happened after `timeout` (0 = no
   /// limit).
@@ -151,6 +156,7 @@ class CudaSession final : public Session {
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
+  Event anchor_ = make_event(Timing::on);  ///< places a traced play on the host's clock
   /// The captured graphs of sections. The first execution of a section does not use a graph.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
   std::optional<Gate> gate_;  ///< made when it is first needed
