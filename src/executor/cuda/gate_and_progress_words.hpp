@@ -36,6 +36,9 @@ class Gate {
  public:
   /// The gate opens after this many launches, which is far below the length of CUDA's launch queue.
   static constexpr std::uint32_t most_ops = 64;
+  /// A graph of more ops is launched without the gate: its launch might fill the queue, and takes
+  /// little time beside its ops.
+  static constexpr std::size_t most_graph_ops = 256;
   static constexpr std::chrono::milliseconds patience{100};
 
   /// `main` must be idle. If the driver cannot make a stream wait, the gate does nothing, after one

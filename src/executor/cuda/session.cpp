@@ -244,7 +244,8 @@ PlayTime CudaSession::play_checked(const Play& what) {
   const cudaStream_t stream = parts_.player.main();
   const bool hides = what.launches == Launches::hidden && !is_traced && prepared.can_be_captured;
   if (hides && !gate_) gate_.emplace(stream);
-  Gate* const gate = hides && !is_first ? &*gate_ : nullptr;
+  const bool is_long = graph != nullptr && prepared.ops.size() > Gate::most_graph_ops;
+  Gate* const gate = hides && !is_first && !is_long ? &*gate_ : nullptr;
   const units::Nanoseconds before = is_traced ? anchor(stream) : comm::now();
   if (is_traced) parts_.player.make_trace_events(prepared.ops.size());
   if (gate != nullptr) gate->close(stream);
