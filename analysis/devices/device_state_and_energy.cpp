@@ -138,6 +138,10 @@ std::map<int, NodePower> node_powers(const AllSeries& usable) {
 
 void add_gpus(Energy& energy, const PointData& point, const AllSeries& usable) {
   energy.of = "GPUs";
+  if (results::has_label(point.labels, "shared-gpu")) {
+    energy.missing = "ranks share GPUs";
+    return;
+  }
   const std::map<int, double> powers = gpu_powers(usable);
   const auto missing = point.ranks - static_cast<int>(powers.size());
   if (missing > 0) {

@@ -30,10 +30,12 @@ struct Reason {
   std::string_view name;
   double least_share;  ///< the reason is reported if at least this share of the samples has it
 };
-/// The bits of nvmlClocksEventReasons that are reported. Three are not: the GPU is idle (1), an
-/// administrator set the clocks (2), and a display setting limits them (0x100).
-constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_share},
-                                         {0x08, "hardware slowdown", 0},
+/// The bits of nvmlClocksEventReasons that are reported. Two are not: the GPU is idle (1), and a
+/// display setting limits the clocks (0x100). A hardware slowdown without its cause (0x40, 0x80)
+/// may be a change of the clock (NVML's reference), so single samples of it are not reported.
+constexpr std::array<Reason, 7> reasons{{{0x02, "clock settings", reason_share},
+                                         {0x04, "software power cap", reason_share},
+                                         {0x08, "hardware slowdown", reason_share},
                                          {0x10, "sync boost", reason_share},
                                          {0x20, "software thermal slowdown", 0},
                                          {0x40, "hardware thermal slowdown", 0},

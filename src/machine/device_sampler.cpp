@@ -86,21 +86,27 @@ std::vector<results::DeviceSeries> DeviceSampler::stop() {
 }
 
 void DeviceSampler::run(const std::stop_token& stopped) {
+  // Questions to a driver may hold up the work that is measured: between samples the thread waits
+  // this many times as long as the last one took.
+  constexpr int least_pause = 9;
   Clock::time_point next = Clock::now();
+  Clock::duration took{};
   while (true) {
     next += std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(interval_.value()));
     // Samples that this thread missed because the machine was busy are not taken later.
-    next = std::max(next, Clock::now());
+    next = std::max(next, Clock::now() + least_pause * took);
     std::unique_lock lock{mutex_};
     wake_.wait_until(lock, stopped, next, [] { return false; });
     lock.unlock();
     if (stopped.stop_requested()) return;
+    const Clock::time_point begin = Clock::now();
     try {
       if (sample() == SampleStore::Thinned::yes) interval_ = interval_ * 2.0;
     } catch (const std::bad_alloc&) {
       // A sample is left out if there is no memory for it.
     }
+    took = Clock::now() - begin;
   }
 }
 

@@ -103,20 +103,21 @@ int choose_gpu(const GpuView& view, const std::string& bind, ShareGpu share) {
 
 bool share_a_gpu(std::span<const GpuUse> uses) {
   std::set<std::string_view> taken;
-  return std::ranges::any_of(uses,
-                             [&](const GpuUse& use) { return !taken.insert(use.uuid).second; });
+  return std::ranges::any_of(
+      uses, [&](const GpuUse& use) { return !taken.insert(use.pci_bus_id).second; });
 }
 
 void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host, ShareGpu share) {
   if (share == ShareGpu::yes) return;
   std::map<std::string_view, int> owner;
   for (const GpuUse& use : uses) {
-    const auto [first, is_new] = owner.try_emplace(use.uuid, use.rank);
+    const auto [first, is_new] = owner.try_emplace(use.pci_bus_id, use.rank);
     if (is_new) continue;
     throw base::usage_error(
-        "ranks {} and {} on {} are on one GPU, {}: start one rank per GPU, name others with "
-        "--gpu-bind, or let them share with --share-gpu (for correctness, not for speed)",
-        first->second, use.rank, host, use.uuid);
+        "ranks {} and {} on {} are on one GPU or on MIG instances of it, {}: start one rank per "
+        "GPU, name others with --gpu-bind, or let them share with --share-gpu (for correctness, "
+        "not for speed)",
+        first->second, use.rank, host, use.pci_bus_id);
   }
 }
 

@@ -46,14 +46,16 @@ struct GpuView {
 [[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind,
                              settings::ShareGpu share);
 
-/// A rank of the launch and the GPU that it took.
+/// A rank of the launch and the GPU that it took. MIG instances of one GPU have its PCI bus id, by
+/// which NCCL tells GPUs apart.
 struct GpuUse {
   int rank = 0;
-  std::string uuid;
+  std::string pci_bus_id;
 };
 /// True if two of these ranks use the same GPU.
 [[nodiscard]] bool share_a_gpu(std::span<const GpuUse> uses);
-/// Throws base::UsageError if two ranks of a node use the same GPU and `share` is no.
+/// Throws base::UsageError if two ranks of a node use the same GPU, or MIG instances of it, and
+/// `share` is no.
 void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
                         settings::ShareGpu share);
 

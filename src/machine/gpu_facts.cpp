@@ -10,6 +10,8 @@
 #include <array>
 #include <set>
 
+#include "base/text.hpp"
+
 namespace isoscale::machine {
 namespace {
 
@@ -33,7 +35,7 @@ std::optional<bool> ask_mode(int (*function)(Device, Mode*, Mode*), Device devic
 
 std::string bus_id_of(nvml::PciInfo pci) {
   pci.bus_id.back() = '\0';
-  return pci.bus_id.data();
+  return sysfs_bus_id(pci.bus_id.data());
 }
 
 std::optional<std::string> compute_mode_of(const Functions& nvml, Device device) {
@@ -78,6 +80,15 @@ std::optional<std::string> fabric_of(const Functions& nvml, Device device) {
 }
 
 }  // namespace
+
+std::string sysfs_bus_id(std::string_view bus_id) {
+  constexpr std::size_t domain_digits = 4;
+  while (bus_id.find(':') != std::string_view::npos && bus_id.find(':') > domain_digits &&
+         bus_id.front() == '0') {
+    bus_id.remove_prefix(1);
+  }
+  return base::lowered(bus_id);
+}
 
 std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid) {
   if (library.functions() == nullptr) return std::nullopt;

@@ -25,13 +25,13 @@ struct PciFacts {
 /// watts are plain numbers, since preflight sends and records these facts as JSON.
 struct GpuFacts : PciFacts {
   std::string uuid;        ///< "GPU-..."; "" if NVML does not know the GPU
-  std::string pci_bus_id;  ///< NVML's "00000000:1B:00.0"; in preflight the kernel's "0000:1b:00.0"
+  std::string pci_bus_id;  ///< in the kernel's form, "0000:1b:00.0"
   std::optional<std::string> name, driver, vbios;
-  std::optional<std::string> compute_mode;               ///< "default", "exclusive process", ...
-  std::optional<double> memory, memory_used;             ///< bytes; memory_used: by all processes
-  std::optional<double> sm_clock, sm_clock_max;          ///< Hz
-  std::optional<double> sm_clock_application;            ///< Hz, the clock that users set or locked
-  std::optional<double> memory_clock, memory_clock_max;  ///< Hz
+  std::optional<std::string> compute_mode;       ///< "default", "exclusive process", ...
+  std::optional<double> memory, memory_used;     ///< bytes; memory_used: by all processes
+  std::optional<double> sm_clock, sm_clock_max;  ///< Hz
+  std::optional<double> sm_clock_application;    ///< Hz, set by nvidia-smi -ac (not locked by -lgc)
+  std::optional<double> memory_clock, memory_clock_max;    ///< Hz
   std::optional<double> power_limit, power_limit_default;  ///< W
   std::optional<bool> ecc, mig, persistence;
   std::optional<int> nvlinks_active;    ///< 0 on a GPU without NVLink
@@ -55,6 +55,10 @@ struct GpuFacts : PciFacts {
   std::optional<std::vector<int>> xids;  ///< driver error codes in the kernel's log of this boot
   std::optional<std::vector<std::int64_t>> processes;  ///< pids that compute on the GPU now
 };
+
+/// Converts the bus id of NVML, "00000000:1B:00.0", or of CUDA, "0000:1B:00.0", to the form of
+/// sysfs: "0000:1b:00.0".
+[[nodiscard]] std::string sysfs_bus_id(std::string_view bus_id);
 
 /// Returns the facts of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and
 /// nvidia-smi show it. nullopt if NVML cannot be asked or does not know the UUID.

@@ -27,7 +27,8 @@ namespace nvml {
 using Device = void*;
 constexpr int success = 0;
 constexpr int not_supported = 3;
-constexpr int no_permission = 4, operating_system = 17;  ///< codes if a cgroup withholds the GPU
+/// Codes if a cgroup or a container withholds the GPU.
+constexpr int no_permission = 4, operating_system = 17, unknown_error = 999;
 constexpr int insufficient_size = 7;
 constexpr int graphics_clock = 0, sm_clock = 1, memory_clock = 2;
 constexpr unsigned most_links = 18;
@@ -54,8 +55,8 @@ struct FabricInfo {
 constexpr unsigned char fabric_not_supported = 0, fabric_not_started = 1, fabric_in_progress = 2,
                         fabric_completed = 3;
 
-/// The layout of nvmlProcessInfo_t, which nvmlDeviceGetComputeRunningProcesses fills since its
-/// version 2.
+/// The layout of nvmlProcessInfo_v2_t, which nvmlDeviceGetComputeRunningProcesses_v2 fills. Version
+/// 3 of the function has another layout in some drivers of branch 535.
 struct ProcessInfo {
   unsigned pid;
   unsigned long long used_memory;
@@ -157,8 +158,7 @@ struct Functions {
   int (*retired_pages)(Device, int cause, unsigned* count,
                        unsigned long long* addresses) = find("nvmlDeviceGetRetiredPages");
   int (*compute_processes)(Device, unsigned* count,
-                           ProcessInfo*) = find("nvmlDeviceGetComputeRunningProcesses_v3",
-                                                "nvmlDeviceGetComputeRunningProcesses_v2");
+                           ProcessInfo*) = find("nvmlDeviceGetComputeRunningProcesses_v2");
   int (*pcie_generation)(Device,
                          unsigned* generation) = find("nvmlDeviceGetCurrPcieLinkGeneration");
   int (*pcie_generation_max)(Device, unsigned* generation) =

@@ -70,9 +70,6 @@ void add_xids(std::vector<GpuFacts>& gpus, const std::filesystem::path& root);
 /// not know it. `function` is its folder in sysfs, or a link to it.
 [[nodiscard]] machine::PciFacts pci_facts(const std::filesystem::path& function);
 
-/// Converts NVML's "00000000:1B:00.0" to the form of sysfs: "0000:1b:00.0".
-[[nodiscard]] std::string sysfs_bus_id(std::string_view bus_id);
-
 /// True if a PCI function is the downstream port of a switch and sends the traffic between devices
 /// below the switch up to the root complex: P2P Request Redirect or P2P Completion Redirect is on
 /// in its Access Control Services (PCI Express Base Specification, 7.7.11). `configuration` must be

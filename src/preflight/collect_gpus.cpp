@@ -149,9 +149,6 @@ std::optional<std::string> ancestor_name(int level) {
 
 GpuFacts ask_gpu(const Functions& nvml, Device device) {
   GpuFacts gpu = machine::gpu_facts(nvml, device);
-  gpu.pci_bus_id = sysfs_bus_id(gpu.pci_bus_id);
-  if (gpu.nvlink_peers)
-    std::ranges::transform(*gpu.nvlink_peers, gpu.nvlink_peers->begin(), sysfs_bus_id);
   gpu.vbios = ask_text(nvml.vbios, device);
   // Users set the graphics clock, and the clock of the SMs follows it.
   gpu.sm_clock_application = ask_clock(nvml.application_clock, device, nvml::graphics_clock);
@@ -177,8 +174,9 @@ std::vector<Device> ask_all(CheckedNode& node, const Functions& nvml) {
   for (unsigned index = 0; index < *count; ++index) {
     Device device = nullptr;
     const int answer = nvml.handle_by_index(index, &device);
-    // A GPU that a control group hides from this process is not counted as lost.
-    const bool withheld = answer == nvml::no_permission || answer == nvml::operating_system;
+    // A GPU that a control group or container hides from this process is not counted as lost.
+    const bool withheld = answer == nvml::no_permission || answer == nvml::operating_system ||
+                          answer == nvml::unknown_error;
     if (answer != nvml::success && !withheld) ++*node.gpus_lost;
     if (answer != nvml::success) continue;
     node.gpus->push_back(ask_gpu(nvml, device));

@@ -82,8 +82,9 @@ std::string log_of_this_boot(const fs::path& root) {
 std::string bus_id_in(std::string_view place) {
   constexpr std::string_view bus = "PCI:";
   if (place.starts_with(bus)) place.remove_prefix(bus.size());
+  place = place.substr(0, place.find(' '));  // a MIG instance follows: "PCI:0000:1b:00 GPU-I:05"
   const bool whole = place.find('.') != std::string_view::npos;
-  return sysfs_bus_id(whole ? std::string{place} : fmt::format("{}.0", place));
+  return machine::sysfs_bus_id(whole ? std::string{place} : fmt::format("{}.0", place));
 }
 
 /// Returns the kernel's messages since the kernel started, as far as they are still kept. They are

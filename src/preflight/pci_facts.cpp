@@ -179,13 +179,4 @@ std::optional<bool> bridges_redirect_peers(std::span<const fs::path> functions) 
   return all_known ? std::optional{false} : std::nullopt;
 }
 
-std::string sysfs_bus_id(std::string_view bus_id) {
-  constexpr std::size_t domain_digits = 4;
-  while (bus_id.find(':') != std::string_view::npos && bus_id.find(':') > domain_digits &&
-         bus_id.front() == '0') {
-    bus_id.remove_prefix(1);
-  }
-  return base::lowered(bus_id);
-}
-
 }  // namespace isoscale::preflight

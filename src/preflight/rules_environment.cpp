@@ -240,9 +240,11 @@ constexpr auto thread_settings = std::to_array<BadSetting>(
 
 /// True for variables that launchers and scripts usually set to a different value for each rank.
 bool is_of_one_rank(const std::string& variable) {
-  constexpr std::array<std::string_view, 6> names{
-      "CUDA_VISIBLE_DEVICES", "UCX_NET_DEVICES",         "OMP_PLACES",
-      "GOMP_CPU_AFFINITY",    "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"};
+  constexpr std::array<std::string_view, 8> names{
+      "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
+      "UCX_NET_DEVICES",      "OMP_PLACES",
+      "GOMP_CPU_AFFINITY",    "CUDA_MPS_PIPE_DIRECTORY",
+      "NCCL_HOSTID",          "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"};
   return std::ranges::find(names, variable) != names.end();
 }
 

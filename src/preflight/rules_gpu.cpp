@@ -117,6 +117,7 @@ void judge_xid(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&
 Answer judge_compute_mode(const JobGpu& one) {
   if (!one.gpu->compute_mode) return not_known;
   const std::string& mode = *one.gpu->compute_mode;
+  if (one.ranks.empty()) return nothing_wrong;
   if (mode == "prohibited") return {.wrong = "compute mode 'prohibited'"};
   if (!mode.starts_with("exclusive") || one.ranks.size() < 2) return nothing_wrong;
   return wrong("compute mode '{}', but {} use it", mode, base::counted(one.ranks.size(), "rank"));
@@ -199,8 +200,9 @@ constexpr auto gpu_table = std::to_array<Rule>(
      {"mig", each_gpu<[](const JobGpu& one) { return flag(one.gpu->mig, true, "MIG is on"); }>,
       warning, "each rank gets only a part of a GPU, without NVLink and peer access",
       "nvidia-smi -mig 0, or ask for nodes without MIG", "off on all GPUs"},
-     {"compute-mode", each_gpu<judge_compute_mode>, stop, "ranks cannot create a CUDA context",
-      "nvidia-smi -c DEFAULT", "every rank may compute on its GPU"},
+     {"compute-mode", each_gpu<judge_compute_mode>, warning,
+      "without MPS only one rank can create a CUDA context", "nvidia-smi -c DEFAULT",
+      "every rank may compute on its GPU"},
      {"throttle", all_gpus<judge_throttle>, warning,
       "the GPU is slower than similar GPUs from the start",
       "check its power supply and cooling: nvidia-smi -q -d PERFORMANCE",

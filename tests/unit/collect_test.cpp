@@ -249,7 +249,7 @@ TEST_F(Settings, SortXidsByGpuEachOnce) {
               "4,500,10,-;NVRM: loading NVIDIA UNIX Open Kernel Module\n"
               "4,501,11,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off the bus.\n"
               "[ 99.5] NVRM: Xid (PCI:0000:5D:00): 31, pid=2, name=x\n"
-              "[ 99.6] NVRM: Xid (PCI:0000:1b:00): 154, GPU recovery action\n"
+              "[ 99.6] NVRM: Xid (PCI:0000:1b:00 GPU-I:05): 154, GPU recovery action\n"
               "[ 99.7] NVRM: Xid (PCI:0000:1b:00): 79, again\n"
               "[ 99.8] NVRM: Xid (0000:07:00.0): 13\n"
               "NVRM: Xid (PCI:0000:1b:00): none\nNVRM: Xid (PCI:0000:1b:00\nNVRM: Xid (");

@@ -310,8 +310,8 @@ TEST_F(Nvml, TellsWhatItKnowsUnderTheKeysOfTheRunFile) {
       ElementsAre(Pair("gpu_compute_mode", "exclusive process"), Pair("gpu_driver", "580.65.06"),
                   Pair("gpu_ecc", "on"), Pair("gpu_fabric", "ab010000000000000000000000000000.7"),
                   Pair("gpu_mig", "off"), Pair("gpu_name", "NVIDIA H200"),
-                  Pair("gpu_nvlink_peers", "00000000:07:00.0,00000000:09:00.0"),
-                  Pair("gpu_pci", "00000000:1B:00.0"), Pair("gpu_persistence", "on"),
+                  Pair("gpu_nvlink_peers", "0000:07:00.0,0000:09:00.0"),
+                  Pair("gpu_pci", "0000:1b:00.0"), Pair("gpu_persistence", "on"),
                   Pair("gpu_uuid", "GPU-12ab")));
   EXPECT_THAT(gpu_facts_number(*known),
               ElementsAre(Pair("gpu_memory_clock", 2619e6), Pair("gpu_memory_clock_max", 3201e6),

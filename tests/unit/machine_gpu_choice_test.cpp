@@ -367,15 +367,16 @@ TEST(ChooseGpu, SaysWhatHidesAllGpus) {
 }
 
 TEST(SharedGpus, AreRefusedUnlessAskedFor) {
-  const std::vector<GpuUse> apart{{.rank = 4, .uuid = "GPU-a"}, {.rank = 5, .uuid = "GPU-b"}};
+  const std::vector<GpuUse> apart{{.rank = 4, .pci_bus_id = "0000:0a:00.0"},
+                                  {.rank = 5, .pci_bus_id = "0000:0b:00.0"}};
   EXPECT_FALSE(share_a_gpu(apart));
   EXPECT_NO_THROW(refuse_shared_gpus(apart, "node7", ShareGpu::no));
   std::vector<GpuUse> together = apart;
-  together.push_back({.rank = 6, .uuid = "GPU-a"});
+  together.push_back({.rank = 6, .pci_bus_id = "0000:0a:00.0"});
   EXPECT_TRUE(share_a_gpu(together));
-  EXPECT_THAT(
-      usage_error([&] { refuse_shared_gpus(together, "node7", ShareGpu::no); }),
-      AllOf(HasSubstr("ranks 4 and 6 on node7"), HasSubstr("GPU-a"), HasSubstr("--share-gpu")));
+  EXPECT_THAT(usage_error([&] { refuse_shared_gpus(together, "node7", ShareGpu::no); }),
+              AllOf(HasSubstr("ranks 4 and 6 on node7"), HasSubstr("0000:0a:00.0"),
+                    HasSubstr("--share-gpu")));
   EXPECT_NO_THROW(refuse_shared_gpus(together, "node7", ShareGpu::yes));
   EXPECT_FALSE(share_a_gpu({}));
 }

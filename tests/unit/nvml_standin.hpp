@@ -217,7 +217,6 @@ inline void* find_fake(const char* name) {
          *count = cause == nvml::double_bit_error ? gpu.double_bit_pages : gpu.single_bit_pages;
          return *count <= room ? nvml::success : nvml::insufficient_size;
        })},
-      {"nvmlDeviceGetComputeRunningProcesses_v3", c_function(fake_processes)},
       {"nvmlDeviceGetComputeRunningProcesses_v2", c_function(fake_processes)},
       {"nvmlDeviceGetFieldValues", c_function(+[](Device, int count, nvml::FieldValue* field) {
          EXPECT_EQ(count, 1);

@@ -144,15 +144,15 @@ TEST(XidCheck, TellsHardwareFromMistakesOfPrograms) {
   }
 }
 
-TEST(ComputeModeCheck, StopsWhereRanksCannotCompute) {
+TEST(ComputeModeCheck, WarnsWhereRanksMayNotCompute) {
   JobFacts job = gpu_job(1, 2);
   on_job_gpus(&GpuFacts::compute_mode, "exclusive process")(job);
   expect_said(job, "compute-mode", {{"ok"}});
   job.ranks[1].gpu = "GPU-0";
   expect_said(
       job, "compute-mode",
-      {{"stop|c0|GPU 0 (0000:01:00.0)|2"},
-       {"stop|c0|GPU 0 (0000:01:00.0)|", on_job_gpus(&GpuFacts::compute_mode, "prohibited")}});
+      {{"warning|c0|GPU 0 (0000:01:00.0)|2"},
+       {"warning|c0|GPU 0 (0000:01:00.0)|", on_job_gpus(&GpuFacts::compute_mode, "prohibited")}});
 }
 
 TEST(OtherProcessesCheck, TellsThemFromTheJobsOwn) {

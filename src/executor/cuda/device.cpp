@@ -170,8 +170,8 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   });
   std::vector<machine::GpuUse> uses;
   const std::vector<int> ranks = node.ranks_in(world);
-  for (const std::string& uuid : node.all_gather(chosen.gpu.uuid)) {
-    uses.push_back({.rank = ranks[uses.size()], .uuid = uuid});
+  for (const std::string& bus_id : node.all_gather(chosen.gpu.pci_bus_id)) {
+    uses.push_back({.rank = ranks[uses.size()], .pci_bus_id = bus_id});
   }
   agreed<base::UsageError>(world, [&] {
     machine::refuse_shared_gpus(uses, view.host, share);
@@ -183,7 +183,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   return chosen;
 }
 
-Description description_of(const ChosenGpu& chosen) {
+Description description_of(const ChosenGpu& chosen, const machine::NvmlLibrary& nvml) {
   const Versions found = versions();
   const machine::VisibleGpu& gpu = chosen.gpu;
   Description description;
@@ -202,7 +202,6 @@ Description description_of(const ChosenGpu& chosen) {
   description.shared_device = chosen.is_shared;
   description.symmetric_problem = symmetric_problem(found.nccl, chosen);
 
-  const machine::NvmlLibrary nvml = machine::NvmlLibrary::open();
   if (const auto facts = machine::gpu_facts(nvml, gpu.uuid)) {
     description.facts_text = machine::gpu_facts_text(*facts);
     description.facts_number = machine::gpu_facts_number(*facts);
@@ -210,7 +209,7 @@ Description description_of(const ChosenGpu& chosen) {
   // The following facts come from CUDA itself, so they are known even without NVML.
   description.facts_text["gpu_name"] = gpu.name;
   description.facts_text["gpu_uuid"] = gpu.uuid;
-  description.facts_text["gpu_pci"] = gpu.pci_bus_id;
+  description.facts_text["gpu_pci"] = machine::sysfs_bus_id(gpu.pci_bus_id);
   description.facts_text["cuda_driver"] = version_text(found.driver);
   description.facts_text["cuda_runtime"] = version_text(found.runtime);
   description.facts_text["cublas"] = library_text(cublasLtGetVersion());

@@ -11,6 +11,7 @@
 #include "executor/executor.hpp"
 #include "executor/plugin.hpp"
 #include "machine/gpu_choice.hpp"
+#include "machine/nvml_library.hpp"
 #include "settings/run_config.hpp"
 
 /// Chooses and describes the GPU of a rank, and makes the executor that runs programs on it.
@@ -65,7 +66,7 @@ struct ChosenGpu {
                                  settings::ShareGpu share);
 
 /// Describes the GPU and its software.
-[[nodiscard]] Description description_of(const ChosenGpu& chosen);
+[[nodiscard]] Description description_of(const ChosenGpu& chosen, const machine::NvmlLibrary& nvml);
 
 }  // namespace isoscale::executor::cuda
 

@@ -155,7 +155,7 @@ class CudaExecutor final : public Executor {
   CudaExecutor(const CudaOptions& options, ChosenGpu chosen)
       : options_(options),
         chosen_(std::move(chosen)),
-        description_(description_of(chosen_)),
+        description_(description_of(chosen_, nvml_)),
         choices_(fmt::format("{}, cuBLASLt {}", chosen_.gpu.name, cublasLtGetVersion()),
                  options.known_algorithms) {}
 
@@ -280,6 +280,8 @@ class CudaExecutor final : public Executor {
  private:
   CudaOptions options_;
   ChosenGpu chosen_;
+  /// Keeps NVML ready for all who open it later: to make it ready may start idle GPUs of the node.
+  machine::NvmlLibrary nvml_ = machine::NvmlLibrary::open();
   Description description_;
   GemmChoices choices_;
   // A session moves its communicators here when it ends, so this must outlive every session.
