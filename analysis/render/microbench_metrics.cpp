@@ -48,7 +48,8 @@ constexpr std::string_view collective_keys =
     "op dtype in_place bytes count time algbw busbw wrong reduction implementation axis groups "
     "algorithm protocol registration class root members estimate";
 constexpr std::string_view gemm_keys =
-    "op m n k batch time flops dtype cache origin ?fp8_accumulate ?arithmetic flop of_ceiling "
+    "op m n k batch ?layout time flops dtype cache origin ?fp8_accumulate ?arithmetic flop "
+    "of_ceiling "
     "of_peak";
 constexpr std::string_view p2p_keys = "op kind bytes bandwidth time class";
 constexpr std::string_view memory_keys = "op kind bytes bandwidth time together numa of_peak";
@@ -149,6 +150,7 @@ Metrics<RowReport> row_metrics() {
       {"n", "n", count},
       {"k", "k", count},
       {"batch", "batch", count},
+      {"layout", "layout", text},
       {"cache", "caches", text},
       {"origin", "from", text},
       {"fp8_accumulate", "fp8_accumulate", text},

@@ -197,7 +197,7 @@ constexpr std::string_view row_columns =
     "batch=number/batch flop=number/flop src=number/src dst=number/dst numa=number/numa "
     "estimate=number/estimate plays=time/plays calls=time/calls time_median=time/median "
     "time_lower=time/lower time_upper=time/upper time_min=time/min time_max=time/max "
-    "time_p99=time/p99 algbw busbw flops bandwidth wrong";
+    "time_p99=time/p99 algbw busbw flops bandwidth wrong layout=text/layout";
 constexpr std::string_view joined_columns =
     "ranks_per_node_fewest=ranks_per_node/fewest ranks_per_node_most=ranks_per_node/most "
     "axes=axes_text curve=joined/fingerprint launches=joined/launches "
