@@ -13,6 +13,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import time
 
 import harness
 
@@ -95,14 +97,23 @@ class Plugin(Case):
 class FirstContact(Case):
     """tests/gpu/first_contact.py, as far as it needs no GPU."""
 
-    def played(self, *parts):
-        """The exit status and the verdicts by step."""
+    def contact(self, *parts, launch=os.environ["ISOSCALE_MPIEXEC"]):
         script = os.path.join(os.environ["ISOSCALE_DOCUMENTS"], "tests/gpu/first_contact.py")
-        done = subprocess.run([sys.executable, script, "--build", self.installation, "--launch",
-                               os.environ["ISOSCALE_MPIEXEC"], "--output", "contact", *parts],
-                              cwd=self.dir, capture_output=True, text=True, check=False)
-        steps = json.loads(self.read("contact/first_contact.json"))["steps"]
-        return done.returncode, {step["name"]: step["verdict"] for step in steps}
+        return subprocess.Popen([sys.executable, script, "--build", self.installation, "--launch",
+                                 launch, "--output", "contact", *parts], cwd=self.dir,
+                                env={**os.environ, "PYTHONPATH": self.dir},
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def steps(self):
+        """What its archive tells of each step."""
+        with tarfile.open(self.path("contact.tar.gz")) as archive:
+            told = json.load(archive.extractfile("contact/first_contact.json"))
+        return {step["name"]: step for step in told["steps"]}
+
+    def played(self, *parts, **how):
+        """The exit status and the verdicts by step."""
+        status = self.contact(*parts, **how).wait()
+        return status, {name: step["verdict"] for name, step in self.steps().items()}
 
     def test_keeps_a_run_file_and_goes_on(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
@@ -118,6 +129,25 @@ class FirstContact(Case):
         self.assertEqual(status, 1, verdicts)
         self.assertEqual((verdicts["point"], verdicts["run files can be read"]),
                          ("FAILED", "skipped"))
+        self.assertRegex(self.steps()["point"]["why"], "^exit 2: isoscale: .*no CUDA plugin")
+
+    def test_goes_on_after_an_exception(self):
+        self.write("torch.py", "raise RuntimeError('broken')\n")
+        status, verdicts = self.played("4", "8", launch="false")
+        self.assertEqual((status, verdicts["torch"], verdicts["graph"]), (1, "FAILED", "FAILED"))
+        self.assertEqual(self.steps()["torch"]["why"], "RuntimeError: broken")
+
+    def test_ended_it_ends_what_it_started_and_keeps_what_it_has(self):
+        self.write("launch", "#!/bin/sh\ntrap 'touch ended; exit' TERM\n"
+                   "touch begun\nsleep 100 & wait\n")
+        os.chmod(self.path("launch"), 0o700)
+        contact = self.contact("0", launch="./launch")
+        while contact.poll() is None and "begun" not in self.files():
+            time.sleep(0.1)
+        contact.terminate()
+        self.assertEqual(contact.wait(), 1)
+        self.assertIn("ended", self.files())
+        self.assertEqual(self.steps()["what the machine lacks"]["why"], "ended by SIGTERM")
 
 
 class Stuck(Case):

@@ -4,8 +4,9 @@
 """The first run on a machine with a GPU: what works, and what it reaches, part by part.
 
 It goes on where something fails. Exit 0: nothing failed, 1: something did, 2: the command is wrong.
+The archive gets all results so far after each part, and where SIGTERM ends the script.
 
-Parts, all of them by default, at most 28 minutes together:
+Parts, all of them by default, at most 13 minutes together:
   0  what the machine is; a plan; one point of dp       5  how sure rates are: A against B
   1  tests of ops, plays and twins on one rank          6  kernels against copies of as many bytes
   2  the same under compute-sanitizer                   7  costs of events and marks
@@ -17,47 +18,45 @@ An archive of a build that carries Open MPI with it, unpacked in DIR, is played 
 It needs Python 3, the CUDA libraries and NCCL; what else is missing is skipped and named.
 """
 import argparse
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
+import tarfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
-LIMITS = (120, 300, 180, 240, 360, 240, 120, 60, 60)  # seconds, by part: 28 minutes
+LIMITS = (60, 150, 90, 120, 180, 110, 40, 15, 15)  # seconds, by part: 13 minutes
+RUN_LIMIT = 60  # seconds of one run: where it hangs, the rest of the part is played
 TOKENS, HIDDEN, FFN = 2048, 5120, 20480  # gpt-13b, one sample of 2048 tokens
 LAYERS = [(HIDDEN, 3 * HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, FFN), (FFN, HIDDEN)]  # inputs, outputs
 
 
-class Torch:
-    """torch.matmul in bf16; false where there is no torch or it sees no GPU."""
+def reason(said):
+    """The line of a log that tells what went wrong; mpirun's last words only say that it did."""
+    said = re.sub(r"(?ms)^-{60,}\n(Primary job|mpirun detected).*?^-{60,}\n", "", said)
+    lines = [line for line in said.splitlines() if line.strip(" -") and "NCCL INFO" not in line]
+    telling = r"(?i)^(isoscale|bench_\w+): |^skipped|^ *stop |\b(failed|error|invalid|nccl warn)\b"
+    return next((line for line in lines if re.search(telling, line)), "".join(lines[-1:]))
 
-    def __init__(self):
-        try:
-            import torch
-            self.torch = torch if torch.cuda.is_available() else None
-        except ImportError:
-            self.torch = None
 
-    def __bool__(self):
-        return self.torch is not None
-
-    def flops(self, m, n, k, calls=20):
-        """The rate of products of random matrices that are both contiguous along k."""
-        torch = self.torch
-        a, b = (torch.rand(rows, k, device="cuda", dtype=torch.bfloat16) * 2 - 1
-                for rows in (m, n))
-        out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        for event in (begin, end):  # before the first event: warm-up
-            for _ in range(calls):
-                torch.matmul(a, b.t(), out=out)
-            event.record()
-        end.synchronize()
-        return 2 * m * n * k * calls / (begin.elapsed_time(end) * 1e-3)
+def torch_rate(torch, m, n, k, calls=20):
+    """FLOP/s of torch.matmul in bf16, of random matrices that are both contiguous along k."""
+    a, b = (torch.rand(rows, k, device="cuda", dtype=torch.bfloat16) * 2 - 1 for rows in (m, n))
+    out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for event in (begin, end):  # before the first event: warm-up
+        for _ in range(calls):
+            torch.matmul(a, b.t(), out=out)
+        event.record()
+    end.synchronize()
+    return 2 * m * n * k * calls / (begin.elapsed_time(end) * 1e-3)
 
 
 class Contact:
@@ -68,38 +67,71 @@ class Contact:
         self.launch, self.alone = options.launch.split(), options.alone.split()
         self.size = options.size
         self.isoscale = str(self.build / "isoscale")
+        self.archive = options.archive or self.output.with_name(self.output.name + ".tar.gz")
         self.steps, self.figures = [], []
         self.output.mkdir(parents=True, exist_ok=True)
 
     def play(self, part):
         self.part, self.deadline = part, time.monotonic() + LIMITS[part]
-        getattr(self, f"part_{part}")()
+        try:
+            with self.going_on(f"part {part}"):
+                getattr(self, f"part_{part}")()
+        finally:
+            self.keep()
+
+    @contextlib.contextmanager
+    def going_on(self, name):
+        """An exception inside is a step that failed, and what follows is played."""
+        try:
+            yield
+        except Exception as error:
+            self.note(name, "FAILED", why=f"{type(error).__name__}: {error}")
+
+    def keep(self):
+        """Writes the JSON, and everything that there is so far as one archive."""
+        (self.output / "first_contact.json").write_text(
+            json.dumps({"steps": self.steps, "figures": self.figures}, indent=1), encoding="utf-8")
+        unfinished = Path(f"{self.archive}.part")
+        with tarfile.open(unfinished, "w:gz") as archive:
+            archive.add(self.output, self.output.name)
+        unfinished.replace(self.archive)
 
     def note(self, name, verdict, seconds=0, why=""):
+        why = " ".join(why.split())[:300]
         self.steps.append({"part": str(self.part), "name": name, "verdict": verdict,
                            "seconds": round(seconds), "why": why})
-        print(f"{self.part}  {name:34} {verdict:8} {seconds:4.0f} s  {why}", flush=True)
+        print(f"{self.part}  {name:34} {verdict:14} {seconds:4.0f} s  {why}", flush=True)
 
     def figure(self, text):
         self.figures.append({"part": str(self.part), "text": text})
+        print(f"{self.part}    {text}", flush=True)
 
-    def step(self, name, *command, **environment):
+    def step(self, name, *command, limit=max(LIMITS), **environment):
         """Runs it within what is left of the part, its output in a log; returns what it said."""
         start = time.monotonic()
-        left = int(self.deadline - start)
+        left = min(int(self.deadline - start), limit)
         if left < 5:
             self.note(name, "skipped", why="the part's time is used up")
             return ""
         log = self.output / f"{self.part}-{re.sub('[^A-Za-z0-9]', '-', name)}.log"
         with open(log, "wb") as file:
-            status = subprocess.run(["timeout", "--kill-after=10", str(left), *command],
-                                    stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False,
-                                    env={**os.environ, **environment}).returncode
+            # timeout makes a process group and passes SIGTERM on to it.
+            child = subprocess.Popen(["timeout", "--kill-after=10", str(left), *command],
+                                     stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                                     env={**os.environ, **environment})
+            try:
+                status = child.wait()
+            except SystemExit as end:
+                child.terminate()
+                child.wait()
+                self.note(name, "FAILED", time.monotonic() - start, str(end))
+                raise
         said = log.read_text(encoding="utf-8", errors="replace")
-        last = next((line[:100] for line in reversed(said.splitlines()) if line.strip()), "")
-        out_of_time = ("timeout", f"after {left} s")
-        ends = {0: ("passed", ""), 77: ("skipped", last), 124: out_of_time, 137: out_of_time}
-        verdict, why = ends.get(status, ("FAILED", f"exit {status}: {last}"))
+        ends = {0: ("passed", ""), 77: ("skipped", reason(said)),
+                **dict.fromkeys((124, 137, -9), ("timeout", f"after {left} s"))}
+        if below := said.count("below the goal"):
+            ends[1] = ("below the goal", f"{below} lines of the log")
+        verdict, why = ends.get(status, ("FAILED", f"exit {status}: {reason(said)}"))
         self.note(name, verdict, time.monotonic() - start, why)
         return said
 
@@ -116,9 +148,10 @@ class Contact:
     def run(self, name, options, *more):
         """A run of isoscale on one rank into NAME.h5; figures tell its rates. Returns points."""
         self.step(name, *self.on(1, self.isoscale, "run", "--device", "cuda", "--quiet", "--force"),
-                  "--output", str(self.output / f"{name}.h5"), *options.split(), *more)
-        report = [*self.alone, self.isoscale, "report", str(self.output / f"{name}.h5"), "--format",
-                  "json"]
+                  "--timeout", "40s", "--output", str(self.output / f"{name}.h5"), *options.split(),
+                  *more, limit=RUN_LIMIT)
+        report = ["timeout", "20", *self.alone, self.isoscale, "report",
+                  str(self.output / f"{name}.h5"), "--format", "json"]
         done = subprocess.run(report, capture_output=True, text=True, check=False)
         points = json.loads(done.stdout)["runs"][0]["points"] if done.returncode == 0 else []
         for point in points:
@@ -128,18 +161,16 @@ class Contact:
     def tell_rates(self, name, point):
         if point["status"] != "ok":
             self.figure(f"{name}: {point['workload']} {point['status']}, {point['reason']}")
-            return
         if (point["step_time"] or {}).get("median"):
             self.figure(f"{name}: a step of {point['workload']} takes "
                         f"{point['step_time']['median'] * 1e3:.3f} ms, "
                         f"{point['flops_per_rank'] * 1e-12:.1f} TFLOP/s a rank")
         for row in point["rows"] or []:
-            if row["status"] != "ok":
-                continue
-            what = " ".join(str(row[key]) for key in ("kind", "m", "n", "k", "bytes", "cache",
-                                                      "dtype")
-                            if row.get(key) is not None)
-            rate = (f"{row['flops'] * 1e-12:.1f} TFLOP/s" if row.get("flops")
+            what = " ".join(f"{key} {row[key]}" if key == "batch" else str(row[key])
+                            for key in ("kind", "m", "n", "k", "batch", "layout", "bytes", "cache",
+                                        "dtype") if row.get(key) is not None)
+            rate = (f"{row['status']}, {row['reason']}" if row["status"] != "ok"
+                    else f"{row['flops'] * 1e-12:.1f} TFLOP/s" if row.get("flops")
                     else f"{row['bandwidth'] * 1e-9:.1f} GB/s" if row.get("bandwidth")
                     else f"{row['time']['median'] * 1e6:.1f} us")
             self.figure(f"{name}: {row['op']} {what}: {rate}")
@@ -169,7 +200,8 @@ class Contact:
                   'ldd "$0"; ! ldd "$0" | grep "not found"', plugin)
         self.step("what the machine lacks", *self.on(1, self.isoscale, "check", "--device", "cuda"))
         self.step("a plan", *self.on(1, self.isoscale, "run", "--device", "cuda", "--dry-run"))
-        self.run("point", "--workload dp --model tiny --dtype bf16 --ranks 1 --max-time 5s")
+        self.run("point", "--workload dp --model tiny --dtype bf16 --ranks 1 --set batch=1 "
+                 "--max-time 2s")
 
     def part_1(self):
         for name in ("executor", "play", "twin"):
@@ -179,8 +211,9 @@ class Contact:
         program = "tests/gpu/test_gpu_executor"
         if not (self.need("compute-sanitizer") and self.need(program)):
             return
-        for tool in ("memcheck", "racecheck"):
-            self.step(tool, "compute-sanitizer", "--tool", tool, "--error-exitcode", "1",
+        # Calls that only ask, such as event queries, return errors, too.
+        for tool, *more in (("memcheck", "--report-api-errors", "no"), ("racecheck",)):
+            self.step(tool, "compute-sanitizer", "--tool", tool, *more, "--error-exitcode", "1",
                       "--target-processes", "all", *self.on(1, str(self.build / program)),
                       "--gtest_filter=*Narrow*:*Lists*:*Layer*")
 
@@ -193,17 +226,28 @@ class Contact:
                  "--set cache=warm --max-time 10s")
         medians = []
         for name, goal, graph in (("plain", 3, []), ("graph", 1, ["--graph"])):
-            for point in self.run(name, "--workload dp --model gpt-1.3b --dtype bf16 --ranks 1 "
-                                  "--max-time 20s", *graph):
-                step, tracing = point["traced_step"], point["instrumentation_overhead"]
-                gemms, gap = point["op_time"]["gemm"] / step, point["breakdown"]["gap"] / step
-                self.figure(f"{name}: GEMMs {gemms:.2%} of the step (goal 97 %), gap {gap:.2%} "
-                            f"(goal {goal} %), tracing "
-                            f"{'unknown' if tracing is None else f'{tracing:.2%}'} (goal 1 %)")
-                medians.append(point["step_time"]["median"])
+            with self.going_on(f"figures of {name}"):
+                for point in self.run(name, "--workload dp --model gpt-1.3b --dtype bf16 --ranks 1 "
+                                      "--set batch=8 --max-time 10s", *graph):
+                    medians.append(point["step_time"]["median"])
+                    step, tracing = point["traced_step"], point["instrumentation_overhead"]
+                    gemms, gap = point["op_time"]["gemm"] / step, point["breakdown"]["gap"] / step
+                    self.figure(f"{name}: GEMMs {gemms:.2%} of the step (goal 97 %), gap {gap:.2%} "
+                                f"(goal {goal} %), tracing "
+                                f"{'unknown' if tracing is None else f'{tracing:.2%}'} (goal 1 %)")
         if len(medians) == 2:
             self.figure("launch gap, as what --graph saves: "
                         f"{(medians[0] - medians[1]) / medians[0]:.2%} of a step")
+
+    def torch(self):
+        """The module, or None where it is not there or sees no GPU."""
+        with self.going_on("torch"):
+            if find_spec("torch"):
+                import torch
+                if torch.cuda.is_available():
+                    return torch
+            self.note("torch", "skipped", why="it is not there, or it sees no GPU")
+        return None
 
     def compare_gemms(self):
         """Products of this size and of the linear layers of gpt-13b, in turn with torch."""
@@ -213,15 +257,18 @@ class Contact:
                        (inputs, outputs, TOKENS)]
         shapes = list(dict.fromkeys(shapes))
         listed = ",".join("x".join(map(str, shape)) for shape in shapes)
-        torch = Torch()
+        torch = self.torch()
         ratios = {shape: [] for shape in shapes}
         for trial in range(3 if torch else 1):
             points = self.run(f"gemm-{trial}", "--workload gemm --dtype bf16 --set cache=warm "
                               f"--set shapes={listed} --max-time 10s")
-            for row in points[0]["rows"] if points and torch else []:
-                shape = tuple(row[extent] for extent in "mnk")
-                if row.get("flops"):
-                    ratios[shape].append(row["flops"] / torch.flops(*shape))
+            with self.going_on("torch"):
+                for row in points[0]["rows"] if points and torch else []:
+                    shape = tuple(row[extent] for extent in "mnk")
+                    if row.get("flops"):
+                        rate = torch_rate(torch, *shape)
+                        self.figure(f"torch: {shape}: {rate * 1e-12:.1f} TFLOP/s")
+                        ratios[shape].append(row["flops"] / rate)
         for shape, of_shape in ratios.items():
             if of_shape:
                 self.figure(f"{shape}: {statistics.median(of_shape):.3f} of torch (goal 0.99)")
@@ -259,6 +306,12 @@ class Contact:
             self.note("run files can be read", "skipped", why="parts 0, 4 and 6 wrote none")
 
 
+def stop(number, _frame):
+    """Ends the script, whose exit status is then 1. A second signal changes nothing."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(f"ended by {signal.Signals(number).name}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -274,20 +327,18 @@ def main():
                         help="the extent of large products; less where stand-ins play them")
     parser.add_argument("--output", type=Path, default=Path("first_contact"),
                         help="where results go")
+    parser.add_argument("--archive", type=Path,
+                        help="gets all results so far after each part [OUTPUT.tar.gz]")
     options = parser.parse_args()
     if not set(options.parts) <= set(range(len(LIMITS))):
         parser.error("a PART is one of 0 to 8")
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     contact = Contact(options)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
     for part in options.parts or range(len(LIMITS)):
         contact.play(part)
-    print("\nFigures")
-    for figure in contact.figures:
-        print(figure["part"], figure["text"], sep="  ")
-    result = contact.output / "first_contact.json"
-    result.write_text(json.dumps({"steps": contact.steps, "figures": contact.figures}, indent=1),
-                      encoding="utf-8")
-    print(f"\nAll of it: {result}")
+    print(f"\nAll of it: {contact.output}, {contact.archive}")
     return any(step["verdict"] in ("FAILED", "timeout") for step in contact.steps)
 
 
