@@ -73,11 +73,17 @@ class NeverReady : public base::Error {
   using Error::Error;
 };
 
-/// Thrown if another rank did not answer in time. After that, no rank's session for this point
-/// (measured configuration) can play again.
-class TimedOut : public base::Error {
+/// Thrown if a play ended because another rank did not answer. After that, no rank's session for
+/// this point (measured configuration) can play again.
+class NoAnswer : public base::Error {
  public:
   using Error::Error;
+};
+
+/// Thrown if another rank did not answer in time.
+class TimedOut : public NoAnswer {
+ public:
+  using NoAnswer::NoAnswer;
 };
 
 using program::Registration;
@@ -132,7 +138,7 @@ class Session {
 
   /// Plays a section on the calling thread (and on threads of the session). All streams are idle
   /// when the play begins and when it has ended. All ranks that take part must play the same
-  /// sections in the same order, equally often. May throw TimedOut, Stopped or another base::Error.
+  /// sections in the same order, equally often. May throw NoAnswer, Stopped or another base::Error.
   virtual PlayTime play(const Play& what) = 0;
   /// Returns the spans of the last play with Trace::on, in program order, in times of this rank's
   /// steady clock.

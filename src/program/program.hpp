@@ -133,6 +133,9 @@ struct SessionOptions {
   Registration registration = Registration::none;
   std::optional<int> numa_node{};  ///< NUMA node of host memory; absent: the system's choice
   Faults faults{};                 ///< faults to inject into this rank
+  /// If true, ranks that exchange messages connect in the first play that needs it, and not before,
+  /// so that a dead link ends this play (NoAnswer) and not the preparation.
+  bool connects_in_play = false;
 
   bool operator==(const SessionOptions&) const = default;
 };

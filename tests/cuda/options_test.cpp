@@ -104,6 +104,15 @@ TEST_F(Options, CommunicatorsAreKeptForTheNextSessionOnTheSameRanksAndAxes) {
   }
 }
 
+/// They may still have registered the memory of a graph.
+TEST_F(Options, CommunicatorsOfGraphsAreNotKept) {
+  executor_ = gpus_.executor(settings::Graph::on);
+  for (int session = 0; session < 2; ++session) {
+    EXPECT_EQ(made_for(reduction(), gpus_.world), 2);
+    EXPECT_EQ(machine().alive.communicators, 0);
+  }
+}
+
 TEST_F(Options, KeptCommunicatorsOfOtherRanksOrThatFailedAreMadeAnew) {
   const comm::Communicator& all = gpus_.world;
   EXPECT_EQ(made_for(reduction(), all), 2);
@@ -238,6 +247,34 @@ TEST_F(Options, ARegisteredArenaIsKnownToEveryCommunicator) {
     EXPECT_EQ(machine().registered_calls, 4);  // two of them connect
   }
   expect_nothing_left();
+}
+
+TEST_F(Options, AnArenaThatNcclDoesNotRegisterIsUnsupported) {
+  ::setenv("NCCL_LOCAL_REGISTER", "0", 1);
+  expect_unsupported("NCCL_LOCAL_REGISTER", reduction(), {.registration = Registration::local});
+  ::unsetenv("NCCL_LOCAL_REGISTER");
+  expect_nothing_left();
+}
+
+TEST_F(Options, Fp8IsMovedOnEveryGpuAndReducedFromSm90On) {
+  const auto ranks = static_cast<std::uint64_t>(gpus_.world.size());
+  Sketch moved, reduced;
+  const Slice mine = moved.buffer(DType::e5m2, 8), all = moved.buffer(DType::e5m2, 8 * ranks);
+  moved.emit(Collective{
+      .kind = CollectiveKind::all_gather, .axes = mesh::Axis::dp, .send = mine, .receive = all});
+  using program::Direction;
+  const Slice out = moved.buffer(DType::e4m3, 8), in = moved.buffer(DType::e4m3, 8);
+  moved.emit(program::Exchange{
+      {{Direction::send, mesh::Axis::dp, 1, out}, {Direction::receive, mesh::Axis::dp, -1, in}}});
+  reduced.all_reduce(reduced.buffer(DType::e4m3, 8));
+  EXPECT_NO_THROW(std::ignore = prepare(reduced));
+  machine().settings.capability = 8;
+  executor_ = gpus_.executor();
+  for (const int nccl : {21'805, 22'703, 22'809}) {
+    machine().settings.nccl = nccl;
+    EXPECT_NO_THROW(std::ignore = prepare(moved)) << nccl;
+    expect_unsupported("reduces e4m3 only", reduced);
+  }
 }
 
 TEST_F(Options, ASessionThatFailedLeavesItsMemoryToItsKernels) {

@@ -32,6 +32,7 @@ struct Settings {
   int gpus = 1;            ///< that this process sees
   int first_gpu = 0;       ///< number of the first of them: equal numbers, same GPU
   int driver = CUDART_VERSION, nccl = NCCL_VERSION_CODE;
+  int capability = 9;                      ///< major number of the GPUs
   cudaError_t count_status = cudaSuccess;  ///< what cudaGetDeviceCount returns
   std::size_t gpu_memory = std::size_t{64} << 30U, pinned_memory = std::size_t{64} << 30U;
   int fastest_algorithm = 1;  ///< of the three that cuBLASLt offers

@@ -109,6 +109,13 @@ ncclResult_t issue(ncclComm_t communicator, Call call, ncclDataType_t type, cuda
   if (communicator == nullptr || communicator->ring->endless) return ncclInvalidArgument;
   const std::optional<program::DType> known = type_of(type);
   if (!known) return ncclInvalidArgument;
+  const Settings& settings = machine().settings;
+  const bool reduces = call.kind == CallKind::all_reduce || call.kind == CallKind::reduce ||
+                       call.kind == CallKind::reduce_scatter;
+  if ((type == ncclFloat8e4m3 || type == ncclFloat8e5m2) && settings.capability < 9 &&
+      (reduces || settings.nccl < NCCL_VERSION(2, 28, 0))) {
+    return ncclInvalidArgument;
+  }
   call.ring = communicator->ring;
   call.type = *known;
   call.stream = stream;

@@ -4,6 +4,8 @@
 // Memory that NCCL gives and that its communicators are told of, and the kernel of puts, over MPI:
 // the same rendezvous, of the same channels in the same windows.
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include <nccl_device.h>
 
@@ -70,6 +72,8 @@ ncclResult_t ncclMemFree(void* memory) {
 ncclResult_t ncclCommRegister(ncclComm_t communicator, void* memory, std::size_t bytes,
                               void** handle) {
   if (!machine().memory.holds(memory, bytes)) return ncclInvalidArgument;
+  const char* const setting = std::getenv("NCCL_LOCAL_REGISTER");
+  if (setting != nullptr && setting == std::string_view{"0"}) return ncclSuccess;
   *handle = add(communicator->ring->buffers, {static_cast<std::byte*>(memory), bytes});
   return ncclSuccess;
 }
@@ -103,6 +107,7 @@ ncclResult_t ncclDevCommCreate(ncclComm_t communicator,
   if (machine().settings.nccl >= NCCL_VERSION(2, 29, 0))
     return ncclInvalidUsage;  // no magic number
   if (!machine().settings.makes_windows) return ncclInvalidUsage;
+  if (machine().settings.mapped_ranks != 0) return ncclInternalError;  // no network for kernels
   if (requirements->lsaBarrierCount != 0 || requirements->ginContextCount != 0) {
     return ncclInvalidArgument;
   }

@@ -253,7 +253,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
   if (index < 0 || index >= machine().settings.gpus) return outcome(cudaErrorInvalidDevice);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "Stand-in GPU");
-  properties->major = 9;
+  properties->major = machine().settings.capability;
   properties->totalGlobalMem = machine().settings.gpu_memory;
   properties->uuid.bytes[15] = static_cast<char>(machine().settings.first_gpu + index);
   return cudaSuccess;

@@ -148,6 +148,9 @@ TEST_F(Transports, PlacesOfPeersMayDiffer) {
 TEST_F(Transports, ThatCannotRunAreUnsupportedWithTheirReason) {
   const mesh::Shape line{.pp = ranks()};
   machine().settings.mapped_ranks = 1;
+  machine().settings.nccl = 22'809;
+  EXPECT_THAT(unsupported(ring_of_puts(1), line), HasSubstr("only within a node"));
+  machine().settings.nccl = 22'902;
   EXPECT_THAT(unsupported(ring_of_puts(1), line), HasSubstr("memory at place"));
   machine().settings.mapped_ranks = 0;
   EXPECT_THAT(unsupported(ring_of_puts(65), line), HasSubstr("64 at a time"));
@@ -179,6 +182,7 @@ TEST_F(Transports, WhatNcclWouldSilentlyDoAnotherWayIsUnsupported) {
   EXPECT_THAT(unsupported(symmetric_sum(DType::f32, Reduction::max), mesh),
               HasSubstr("no symmetric kernel"));
   machine().settings.mapped_ranks = 1;
+  machine().settings.nccl = 22'902;
   EXPECT_THAT(unsupported(symmetric_sum(DType::f32, Reduction::sum), mesh),
               HasSubstr("not all GPUs along tp"));
 }

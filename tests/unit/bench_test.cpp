@@ -374,6 +374,7 @@ TEST(AlgorithmsBench, ListsPairsThatExistBesideTheLibrarysChoice) {
                           "//symmetric: all_gather,all_reduce,sendrecv"));
   // All: 3 protocols of ring and tree, 5 that have one, the library's, and three registrations.
   EXPECT_EQ(choices_of(request_of(2, {})).size(), 2U * 3 + 5 + 1 + 3);
+  EXPECT_THROW(std::ignore = algorithms::hooks().batches(request_of(1, {})), base::UsageError);
 }
 
 TEST(AlgorithmsBench, EverySessionHoldsTogetherAndSaysWhatItWasTold) {

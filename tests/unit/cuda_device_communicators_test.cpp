@@ -263,17 +263,13 @@ TEST(Links, AreNamedAlikeByBothEndsAndToldApart) {
   for (const int extent : {2, 3, 4, 5, 6, 8}) {
     const Shape shape{.tp = 2, .pp = extent};
     for (int rank = 0; rank < shape.size(); ++rank) {
-      const int stage = mesh::coordinates(shape, rank).pp;
       for (int distance = 1; distance <= 3; ++distance) {
         SCOPED_TRACE(fmt::format("rank {} of pp={}, distance {}", rank, extent, distance));
         const LinkKind link = link_kind(shape, rank, Axis::pp, distance);
         const LinkKind back = link_kind(shape, rank, Axis::pp, -distance);
         const int peer = mesh::neighbour(shape, rank, Axis::pp, distance);
         EXPECT_EQ(link, link_kind(shape, peer, Axis::pp, -distance));
-        // A pipeline does not wrap; the rank at the end of an odd ring may have two alike.
-        const bool two_neighbours = distance == 1 && stage > 0 && stage + 1 < extent;
-        const bool one_peer = distance < extent && 2 * distance % extent == 0;
-        if (two_neighbours || one_peer) {
+        if (2 * distance <= extent) {
           EXPECT_NE(link, back);
         }
       }
@@ -325,7 +321,9 @@ TEST(CommunicatorPlans, OneCarriesTheMessagesOfManyLinks) {
   EXPECT_EQ(plan_of_hops(8, {1, -1}).links.size(), 1U);
   // Two links between the same ranks: ops correspond, and tell them apart.
   EXPECT_EQ(plan_of_hops(4, {1, 2, -2}).links.size(), 1U);
-  // Messages of several streams are kept apart.
+  // Messages of several streams are kept apart, also those of the link that closes an odd ring.
+  EXPECT_EQ(plan_of_hops(4, {1, -1}, {0, 1}).links.size(), 2U);
+  EXPECT_EQ(plan_of_hops(3, {1, -1}, {0, 1}).links.size(), 3U);
   EXPECT_TRUE(plan_of_hops(8, {1, 2, 5}, {0, 0, 1}).joined.empty());
 }
 

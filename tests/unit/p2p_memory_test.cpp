@@ -264,6 +264,7 @@ TEST(P2p, CommunicatorsAreRenewedAfterSoManyRounds) {
 
 TEST(P2p, CountsLatencyOneWay) {
   const Bench bench = build(request_of(2, {{"kinds", "latency"}}), 0);
+  EXPECT_TRUE(bench.session.connects_in_play);
   ASSERT_THAT(bench.cases, SizeIs(1));
   EXPECT_EQ(bench.cases[0].calls, 2U);
   EXPECT_EQ(bench.rows[0].number.at("bytes"), 8);

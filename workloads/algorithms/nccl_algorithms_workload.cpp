@@ -99,6 +99,14 @@ std::vector<Expectation> expect(const Request& request, int batch, std::size_t i
   return collectives::expect(request, choice.measured, index, rank);
 }
 
+int batches(const Request& request) {
+  if (request.mesh.size() == 1) {
+    throw base::UsageError(
+        "for a rank alone NCCL only copies, with no algorithm: algorithms needs 2 ranks or more");
+  }
+  return static_cast<int>(choices_of(request).size());
+}
+
 }  // namespace
 
 std::string_view name(Registered registered) {
@@ -156,8 +164,7 @@ std::vector<Choice> choices_of(const Request& request) {
 }
 
 BenchHooks hooks() {
-  return {.batches =
-              [](const Request& request) { return static_cast<int>(choices_of(request).size()); },
+  return {.batches = batches,
           .build = build,
           .expect = expect,
           .types =

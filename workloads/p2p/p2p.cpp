@@ -260,7 +260,7 @@ int batches(const Request& request) {
 Bench build(const Request& request, int batch) {
   const Setting setting = setting_of(request);
   const std::vector<Timed> list = timed_of(setting, batch);
-  Bench bench{.set = write_all(request, setting, list)};
+  Bench bench{.set = write_all(request, setting, list), .session = {.connects_in_play = true}};
   for (std::size_t i = 0; i < list.size(); ++i) {
     Case one = case_of(setting, list[i], i);
     one.row_begin = bench.rows.size();

@@ -3,6 +3,7 @@
 #include "executor/cuda/communicators.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -15,9 +16,10 @@ namespace {
 
 std::string link_name(const LinkKind& kind) {
   if (kind.distance == 0) return fmt::format("{}, all links", mesh::name(kind.axis));
+  constexpr std::array parities{"even", "odd", "closing"};
   return fmt::format("{}{}, {} links", mesh::name(kind.axis),
                      kind.distance == 1 ? "" : fmt::format(" by {}", kind.distance),
-                     kind.parity == 0 ? "even" : "odd");
+                     parities.at(static_cast<std::size_t>(kind.parity)));
 }
 
 /// A communicator to be made, with its name.
@@ -140,7 +142,11 @@ LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int3
   // A link begins at the rank from which the other rank is reached by `distance` steps in positive
   // direction.
   const int begin = offset >= 0 ? here : ((here + offset) % extent + extent) % extent;
-  return {.axis = axis, .distance = distance, .parity = distance == 0 ? 0 : begin / distance % 2};
+  if (distance == 0) return {.axis = axis, .distance = 0};
+  const int parity = begin / distance % 2;
+  // A link that wraps around ends where one of parity 0 begins.
+  const bool closes = parity == 0 && begin + distance >= extent;
+  return {.axis = axis, .distance = distance, .parity = closes ? 2 : parity};
 }
 
 std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int rank,

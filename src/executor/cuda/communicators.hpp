@@ -48,7 +48,8 @@ class NcclCommunicator {
   [[nodiscard]] const std::string& name() const { return *name_; }
   [[nodiscard]] int size() const { return size_; }
 
-  /// Throws NcclError, with the name of the communicator, if it has failed in the background.
+  /// Throws NcclError, with the name of the communicator, if it has failed in the background;
+  /// NoAnswer if the cause is another rank or the network.
   void poll() const;
   /// Waits until the call that returned `result`, which NCCL may still continue in the background,
   /// has finished. Throws NcclError, or NeverReady if this takes longer than `limit`.
@@ -95,6 +96,8 @@ struct CollectiveCall {
 };
 /// Starts the collective on `stream`. Throws NcclError.
 void launch(const CollectiveCall& call, cudaStream_t stream);
+/// True if the collective computes with elements; otherwise it only moves them.
+[[nodiscard]] bool reduces(program::CollectiveKind kind);
 /// True if NCCL has no call for the collective, which is then carried out as an ExchangeCall.
 [[nodiscard]] bool is_made_of_messages(program::CollectiveKind kind);
 /// Throws base::Error if the collective is in place in a way that MPI allows and NCCL does not.
@@ -113,6 +116,7 @@ struct Message {
 struct ExchangeCall {
   std::vector<Message> messages;
 };
+/// Starts the messages on `stream`. Throws NcclError, or NoAnswer if a peer cannot be reached.
 void launch(const ExchangeCall& call, cudaStream_t stream);
 /// Returns the messages of a collective for which NCCL has no call. They include messages of a rank
 /// to itself.
@@ -121,13 +125,15 @@ void launch(const ExchangeCall& call, cudaStream_t stream);
 [[nodiscard]] ncclRedOp_t nccl_operation(program::Reduction reduction);
 
 /// The kind of a link. A link joins two ranks that are `distance` apart along an axis. Along the
-/// axis, links of parity 0 and parity 1 alternate. Unless the axis is in CommunicatorPlan::joined,
-/// each kind has its own communicator, so that a pipeline stage's exchange with the previous stage
-/// does not wait for its exchange with the next stage.
+/// axis, links of parity 0 and parity 1 alternate. The link that closes an odd ring has parity 2,
+/// since it meets one of each. Unless the axis is in CommunicatorPlan::joined, each kind has its
+/// own communicator, so that a pipeline stage's exchange with the previous stage does not wait for
+/// its exchange with the next stage.
 struct LinkKind {
   mesh::Axis axis = mesh::Axis::pp;
   int distance = 1;
-  int parity = 0;  ///< (coordinate of the link's begin / distance) modulo 2
+  int parity = 0;  ///< (coordinate of the link's begin / distance) modulo 2; 2 in place of 0 if the
+                   ///< link wraps around
 
   auto operator<=>(const LinkKind&) const = default;
 };
@@ -204,7 +210,7 @@ class Communicators {
                                                  program::Space space) const;
   [[nodiscard]] const std::vector<CommunicatorTime>& facts() const { return facts_; }
 
-  /// Throws NcclError when one of the communicators has failed in the background.
+  /// Throws NcclError or NoAnswer when one of the communicators has failed in the background.
   void poll() const;
   void close();
   /// Aborts the calls in progress on all communicators; for a session that has failed.

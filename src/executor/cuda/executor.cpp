@@ -114,6 +114,30 @@ bool gives_advice(const program::RankProgram& program) {
   return found;
 }
 
+/// Throws Unsupported if a program reduces fp8 and the GPU is older than sm_90, for which NCCL has
+/// no such reductions.
+void require_fp8_reductions(const program::ProgramSet& set, const Description& device) {
+  constexpr int hopper = 90;
+  if (device.compute_capability >= hopper) return;
+  for (const program::RankProgram& program : set.programs) {
+    for_each_op<program::Collective>(program, [&](const auto&, const auto& collective) {
+      if (!reduces(collective.kind)) return;
+      const program::DType type = program.buffers[collective.send.buffer].dtype;
+      if (type != program::DType::e4m3 && type != program::DType::e5m2) return;
+      throw Unsupported(fmt::format(
+          "NCCL reduces {} only on GPUs of compute capability 9.0 or newer", program::name(type)));
+    });
+  }
+}
+
+/// Throws Unsupported if a communicator whose ops use symmetric memory cannot be asked for windows.
+void require_one_node(const program::ProgramSet& set, const Communicators& communicators) {
+  const auto touching = communicators.touching(set, program::Space::symmetric);
+  if (std::ranges::all_of(touching, can_ask_for_windows)) return;
+  throw Unsupported(
+      "NCCL 2.28 makes symmetric windows only within a node, and these ranks are on several");
+}
+
 bool moves_pages() {
   int device = 0, value = 0;
   check(cudaGetDevice(&device));
@@ -166,6 +190,7 @@ class CudaExecutor final : public Executor {
     agreed(point, [&] {
       require_no_faults(options, "cuda");  // faults to inject may be set on some ranks only
       require_transports(set, description_);
+      require_fp8_reductions(set, description_);
     });
     const program::RankProgram& program = set.of(point.rank());
     // The order of the following declarations matters: memory must outlive the communicators that
@@ -176,10 +201,14 @@ class CudaExecutor final : public Executor {
     std::optional<CollectiveChoice> choice;  // sets variables that NCCL reads until the first calls
                                              // are done
     agreed(point, [&] { choice.emplace(options, set); });
-    // Communicators are not kept for the next session in two cases: if the options chose an
-    // algorithm or protocol, since the communicators would continue to use it; and if ranks share
-    // GPUs, since an idle rank would hold memory of a GPU on which other ranks measure.
-    const bool keeps = !chooses(options) && !chosen_.is_shared;
+    // Communicators are not kept for the next session in three cases: if the options chose an
+    // algorithm or protocol, since the communicators would continue to use it; if ranks share GPUs,
+    // since an idle rank would hold memory of a GPU on which other ranks measure; and with graphs,
+    // since NCCL registers the memory of captured calls with network adapters and, after the graph
+    // is gone, undoes this only in later calls or when the communicator closes. The memory would be
+    // freed before, and the registration would be found again for other memory at its address.
+    const bool keeps =
+        !chooses(options) && !chosen_.is_shared && options_.graph == settings::Graph::off;
     const units::Nanoseconds before = comm::now();
     agreed(point, [&] {
       as_chosen(options, [&] {
@@ -192,6 +221,7 @@ class CudaExecutor final : public Executor {
 
     std::vector<GemmProblem> problems;
     agreed(point, [&] {
+      require_one_node(set, *communicators);
       if (gives_advice(program) && !moves_pages()) {
         throw Unsupported("managed memory does not move between this GPU and the host on its own");
       }
@@ -231,7 +261,7 @@ class CudaExecutor final : public Executor {
     agreed(point, [&] {
       as_chosen(options, [&] {
         try {
-          communicators->connect(point, first_calls(prepared));
+          communicators->connect(point, first_calls(prepared, options));
         } catch (const NcclRefusal&) {
           throw;
         } catch (const base::Error&) {

@@ -164,6 +164,11 @@ Registrations::Registrations(const program::ProgramSet& set, const Communicators
     for (const ncclComm_t one : communicators.all()) {
       void* handle = nullptr;
       check(add_memory(one, arena.data(), arena.size(), handle));
+      if (handle == nullptr) {
+        throw Unsupported(
+            "NCCL registers no memory here: NCCL_LOCAL_REGISTER is 0, or NCCL_P2P_USE_CUDA_MEMCPY "
+            "is 1");
+      }
       buffers_.emplace_back(one, handle);
     }
   } catch (const NcclRefusal& refusal) {

@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::chrono::microseconds pause{100};  // between two polls
 
+/// True if the result means that another rank has gone or that the network failed.
+bool is_loss(ncclResult_t result) { return result == ncclRemoteError || result == ncclSystemError; }
+
 void require_sound(ncclComm_t communicator, const std::string& name, const char* when) {
   ncclResult_t state = ncclSuccess;
   check(ncclCommGetAsyncError(communicator, &state));
@@ -27,7 +30,18 @@ void require_sound(ncclComm_t communicator, const std::string& name, const char*
       fmt::format("NCCL communicator {} failed {}: {}{}{}", name, when, ncclGetErrorString(state),
                   detail == nullptr ? "" : ": ", detail == nullptr ? "" : detail);
   if (is_refusal(state)) throw NcclRefusal(text);
+  if (is_loss(state)) throw NoAnswer(text);
   throw NcclError(text);
+}
+
+/// Does what check() does, but throws NoAnswer if another rank cannot be reached.
+void check_reached(ncclResult_t result) {
+  try {
+    check(result);
+  } catch (const NcclError& error) {
+    if (is_loss(result)) throw NoAnswer(error.what());
+    throw;
+  }
 }
 
 /// Polls `communicator` until its calls in the background are done; throws NeverReady after `limit`
@@ -87,8 +101,8 @@ NcclCommunicator NcclCommunicator::split(int colour, int key, const std::string&
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
   set_name(config, result.name());
-  // NCCL may write the new communicator to `place` in the background even after a failure, so this
-  // memory is not freed then.
+  // NCCL may write the new communicator to `place` and read its name in the background even after a
+  // failure, so this memory is not freed then.
   auto place = std::make_unique<ncclComm_t>(nullptr);
   try {
     // settle() polls the parent, since the new communicator does not exist before the split is
@@ -96,6 +110,7 @@ NcclCommunicator NcclCommunicator::split(int colour, int key, const std::string&
     settle(ncclCommSplit(get(), colour, key, place.get(), &config), limit);
   } catch (...) {
     static_cast<void>(place.release());
+    static_cast<void>(result.name_.release());
     throw;
   }
   const ncclComm_t communicator = *place;
@@ -128,12 +143,13 @@ void NcclCommunicator::abort() noexcept { handle_.reset(); }
 NcclGroup::NcclGroup() { check(ncclGroupStart()); }
 
 NcclGroup::~NcclGroup() {
-  if (is_open_) log_release("a group", ncclGroupEnd());
+  // The group is open only if a call in it failed, and the exception reports that already.
+  if (is_open_) static_cast<void>(ncclGroupEnd());
 }
 
 void NcclGroup::end() {
   is_open_ = false;
-  check(ncclGroupEnd());
+  check_reached(ncclGroupEnd());
 }
 
 std::optional<units::Seconds> NcclGroup::end_estimated() {
@@ -149,6 +165,11 @@ ncclRedOp_t nccl_operation(program::Reduction reduction) {
   static_assert(sum == program::Reduction{0} && min == program::Reduction{1} &&
                 max == program::Reduction{2});
   return std::array{ncclSum, ncclMin, ncclMax}.at(static_cast<std::size_t>(reduction));
+}
+
+bool reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter ||
+         kind == CollectiveKind::reduce;
 }
 
 bool is_made_of_messages(CollectiveKind kind) {
@@ -252,11 +273,11 @@ void launch(const ExchangeCall& call, cudaStream_t stream) {
   for (const Message& message : call.messages) {
     if (message.count == 0) continue;
     if (message.direction == program::Direction::send) {
-      check(ncclSend(message.data, message.count, message.type, message.peer, message.communicator,
-                     stream));
+      check_reached(ncclSend(message.data, message.count, message.type, message.peer,
+                             message.communicator, stream));
     } else {
-      check(ncclRecv(message.data, message.count, message.type, message.peer, message.communicator,
-                     stream));
+      check_reached(ncclRecv(message.data, message.count, message.type, message.peer,
+                             message.communicator, stream));
     }
   }
   group.end();

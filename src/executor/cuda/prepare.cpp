@@ -229,7 +229,7 @@ class Preparer {
         require_on_device(resolver_, *slice, "communicated data");
       }
     }
-    call.type = nccl_type(call.data.type);
+    call.type = nccl_type(call.data.type, reduces(op.kind) ? Use::reduced : Use::moved);
     require_possible(call);
     if (is_made_of_messages(op.kind)) return messages_of(call, op);
     return call;
@@ -250,7 +250,7 @@ class Preparer {
       call.messages.push_back({.direction = transfer.direction,
                                .data = resolver_.address(transfer.slice),
                                .count = transfer.slice.count,
-                               .type = nccl_type(resolver_.dtype(transfer.slice)),
+                               .type = nccl_type(resolver_.dtype(transfer.slice), Use::moved),
                                .peer = mesh::group_index(mesh, peer, transfer.axis),
                                .communicator = communicators_.link(kind)});
     }
@@ -428,7 +428,8 @@ std::uint64_t host_fill_bytes(const Resolver& resolver, const program::Fill& op)
   return is_host ? op.dst.count * resolver.element_size(op.dst) : 0;
 }
 
-std::map<ncclComm_t, FirstCalls> first_calls(const PreparedProgram& program) {
+std::map<ncclComm_t, FirstCalls> first_calls(const PreparedProgram& program,
+                                             const SessionOptions& options) {
   std::map<ncclComm_t, FirstCalls> result;
   std::map<std::tuple<ncclComm_t, int, program::Direction, ncclDataType_t>, Message> messages;
   for (const PreparedSection& section : program.sections) {
@@ -444,7 +445,8 @@ std::map<ncclComm_t, FirstCalls> first_calls(const PreparedProgram& program) {
         } else if (call->data.count > largest->data.count) {
           *largest = *call;
         }
-      } else if (const auto* const exchange = std::get_if<ExchangeCall>(&op.call)) {
+      } else if (const auto* const exchange = std::get_if<ExchangeCall>(&op.call);
+                 exchange != nullptr && !options.connects_in_play) {
         for (const Message& one : exchange->messages) {
           if (one.count == 0) continue;
           Message& largest = messages[{one.communicator, one.peer, one.direction, one.type}];

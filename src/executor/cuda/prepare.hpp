@@ -107,7 +107,9 @@ struct PreparedProgram {
                                       const GemmChoices& choices);
 
 /// Returns the first calls on each communicator that the program uses. All ranks of a communicator
-/// make matching first calls, since their ops match.
-[[nodiscard]] std::map<ncclComm_t, FirstCalls> first_calls(const PreparedProgram& program);
+/// make matching first calls, since their ops match. They include no messages if the options have
+/// connects_in_play.
+[[nodiscard]] std::map<ncclComm_t, FirstCalls> first_calls(const PreparedProgram& program,
+                                                           const SessionOptions& options);
 
 }  // namespace isoscale::executor::cuda

@@ -67,9 +67,10 @@ class CasePlayer {
   };
 
   void restore() { session_.play({.section = case_.restore}); }
+  [[nodiscard]] bool has_timeout() const { return what_.limits.timeout > units::Seconds{}; }
 
-  /// Returns the seconds of a play on this rank. If another rank does not answer in time, returns 0
-  /// and sets has_timed_out_, of which agree() then tells all ranks.
+  /// Returns the seconds of a play on this rank. If the case has a timeout and another rank does
+  /// not answer, returns 0 and sets has_timed_out_, of which agree() then tells all ranks.
   double play_once(executor::Trace trace, std::uint64_t times) {
     if (case_.when == workloads::Restore::every_play) restore();
     is_late_ = false;
@@ -85,7 +86,8 @@ class CasePlayer {
            .launches = hides ? executor::Launches::hidden : executor::Launches::counted});
       is_late_ = time.is_late;
       return units::to_seconds(time.end - time.begin).value();
-    } catch (const executor::TimedOut&) {
+    } catch (const executor::NoAnswer&) {
+      if (!has_timeout()) throw;
       has_timed_out_ = true;
       return 0;
     }
@@ -127,8 +129,9 @@ class CasePlayer {
     pass_ = agree(play_once(executor::Trace::off, 1));
     record_.first_call = pass_ / static_cast<double>(case_.calls);
     // The first pass may be slow only because connections are set up, so a second one is timed. It
-    // is not worth the time if the first took more than four times the budget.
-    if (pass_ < longest_wait * budget_) pass_ = timed_play(1).slowest;
+    // is not worth the time if the first took more than four times the budget, unless the case has
+    // a timeout: its pairs connect in the first pass.
+    if (has_timeout() || pass_ < longest_wait * budget_) pass_ = timed_play(1).slowest;
     pass_ = std::max(pass_, 1e-9);
     record_.times = passes_of_play(case_, units::Seconds{pass_}, what_.limits);
     if (record_.times > 1) timed_play(record_.times);
@@ -211,7 +214,7 @@ class CasePlayer {
   double budget_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
-  bool has_timed_out_ = false;  ///< true if a play has timed out on this rank
+  bool has_timed_out_ = false;  ///< true if a play got no answer on this rank
   /// True if the last play was late on this rank or, after agree(), on any rank.
   bool is_late_ = false;
   double pass_ = 0;  ///< seconds of one pass on the slowest rank

@@ -80,16 +80,16 @@ program::ProgramSet exchange_program(std::uint64_t bytes) {
   return program::alike(pair, builder.finish());
 }
 
-/// Returns the seconds of a play. If this rank's partner does not answer within answer_time,
-/// returns nullopt and sets `session` to null. Also returns nullopt if `session` is null already:
-/// this rank has nothing to play now, or its partner did not answer before.
+/// Returns the seconds of a play. If this rank's partner does not answer, at the latest after
+/// answer_time, returns nullopt and sets `session` to null. Also returns nullopt if `session` is
+/// null already: this rank has nothing to play now, or its partner did not answer before.
 std::optional<double> play(executor::SessionPtr& session, program::Section section,
                            std::uint32_t times) {
   if (!session) return std::nullopt;
   try {
     const auto time = session->play({.section = section, .times = times, .timeout = answer_time});
     return units::to_seconds(time.end - time.begin).value();
-  } catch (const executor::TimedOut&) {
+  } catch (const executor::NoAnswer&) {
     session->abandon();
     session.reset();
     return std::nullopt;
@@ -151,7 +151,7 @@ class Sniffer {
   executor::SessionPtr prepared(const program::ProgramSet& set, const comm::Communicator& ranks) {
     executor::SessionPtr session;
     const std::string problem = comm::problem_in([&] {
-      if (ranks) session = executor_.prepare(set, ranks);
+      if (ranks) session = executor_.prepare(set, ranks, {.connects_in_play = true});
     });
     if (const comm::Vote vote = comm::all_ok(world_, problem); !vote.ok) problem_ = vote.why;
     return session;

@@ -34,6 +34,7 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -56,9 +57,6 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #pragma weak ncclCommWindowDeregister
 #pragma weak ncclCommWindowRegister
 #endif
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // #pragma weak ignores overloads
-#endif
 
 /// Declares functions of the running NCCL whose arguments differ between versions. The declarations
 /// are those of NCCL 2.28 and 2.29, also if the build uses headers of another version.
@@ -74,6 +72,12 @@ struct Properties {
 };
 static_assert(offsetof(Properties, device_api) == 32);
 
+/// The layout of ncclTeam_t.
+struct Team {
+  int ranks, rank, stride;
+};
+
+[[gnu::weak]] Team mapped_team(ncclComm_t communicator) __asm__("ncclTeamLsa");
 [[gnu::weak]] ncclResult_t query_properties(
     ncclComm_t communicator, Properties* properties) __asm__("ncclCommQueryProperties");
 [[gnu::weak]] ncclResult_t create_device_communicator(ncclComm_t communicator,
@@ -100,9 +104,13 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
   return NCCL_VERSION_CODE >= version && running_nccl() >= version;
 }
 
-/// Returns NCCL's enumerator for an element type. Throws base::Error for types that this NCCL does
-/// not support.
-[[nodiscard]] inline ncclDataType_t nccl_type(program::DType type) {
+/// Tells if a call computes with elements or only moves them.
+enum class Use : std::uint8_t { moved, reduced };
+
+/// Returns NCCL's enumerator for an element type. NCCL moves fp8 as bytes, since before 2.28 it has
+/// no call on fp8 for GPUs older than sm_90. Throws base::Error for types that this NCCL cannot
+/// reduce.
+[[nodiscard]] inline ncclDataType_t nccl_type(program::DType type, Use use) {
   constexpr ncclDataType_t none = ncclNumTypes;
   // The types are in the order of the enumerators of DType; the types of fp8 follow below.
   static_assert(program::DType::u8 == program::DType{9});
@@ -110,6 +118,7 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
                              none,        ncclInt64,   ncclInt32,   ncclInt8,     ncclUint8};
   const ncclDataType_t known = types.at(static_cast<std::size_t>(type));
   if (known != none) return known;
+  if (use == Use::moved) return ncclUint8;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
   if (nccl_offers(NCCL_VERSION(2, 24, 0))) {
     if (type == program::DType::e4m3) return ncclFloat8e4m3;
@@ -164,29 +173,34 @@ using NcclWindow = void*;
 [[nodiscard]] inline ncclResult_t remove_window(ncclComm_t, NcclWindow) { return ncclSuccess; }
 #endif
 
-/// The consecutive ranks of a communicator whose windows this GPU has mapped, so that its kernels
-/// can read and write them (NCCL's LSA team). They are known once the communicator has a window.
+/// The consecutive ranks of a communicator whose windows this GPU can map, so that its kernels can
+/// read and write them (NCCL's LSA team).
 struct Mapped {
   int first = 0, count = 0;
   [[nodiscard]] bool contains(int rank) const { return rank >= first && rank < first + count; }
 };
 // The program's own kernels that write to windows (puts, for transport=symmetric) need NCCL 2.28.
 [[nodiscard]] inline bool has_puts() { return nccl_offers(NCCL_VERSION(2, 28, 0)); }
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+/// Requires has_puts().
 [[nodiscard]] inline Mapped mapped_ranks(ncclComm_t communicator, int rank) {
-  const ncclTeam_t team = ncclTeamLsa(communicator);
+  const nccl::Team team = nccl::mapped_team(communicator);
   if (team.stride != 1) return {.first = rank, .count = 1};
-  return {.first = rank - team.rank, .count = team.nRanks};
+  return {.first = rank - team.rank, .count = team.ranks};
 }
-#else
-[[nodiscard]] inline Mapped mapped_ranks(ncclComm_t, int rank) {
-  return {.first = rank, .count = 1};
+
+/// False if the running NCCL is 2.28 and the communicator spans nodes. maps_windows() must not be
+/// called then: it would start NCCL's network for kernels, which may fail.
+[[nodiscard]] inline bool can_ask_for_windows(ncclComm_t communicator) {
+  const int running = running_nccl();
+  if (running < NCCL_VERSION(2, 28, 0) || running >= NCCL_VERSION(2, 29, 0)) return true;
+  const int mapped = nccl::mapped_team(communicator).ranks;  // 0: NCCL makes no windows at all
+  int ranks = 0;
+  return mapped == 0 || (ncclCommCount(communicator, &ranks) == ncclSuccess && mapped == ranks);
 }
-#endif
 
 /// Sets `yes` to true if the GPUs of a communicator can map each other's windows, and always before
 /// NCCL 2.28. If they cannot, NCCL 2.28 still makes windows, but maps only the local one.
-/// Collective over the communicator.
+/// Collective over the communicator. Requires can_ask_for_windows().
 [[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
   yes = true;
   if (running_nccl() < NCCL_VERSION(2, 28, 0))
