@@ -75,12 +75,16 @@ void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
 /// The largest number of messages that an exchange may send. Each message has at least one thread
 /// block that waits for the receiver; a GPU can run this many blocks in addition to other work.
 constexpr std::uint32_t most_sends = 64;
-/// The largest number of thread blocks that write at the same time, over all messages of an
-/// exchange.
-constexpr std::uint32_t most_blocks = 64;
-/// Every message that an exchange sends gets as many thread blocks as the largest of them has
-/// pieces of this size, within the limits above; more blocks would not be faster.
+/// The bytes that a thread block of a put copies at a time: 512 threads load 8 words of 16 bytes
+/// each before they store them. Every message that an exchange sends gets as many thread blocks as
+/// the largest of them has pieces of this size, within the limits here.
 constexpr std::uint64_t bytes_of_block = std::uint64_t{64} << 10U;
+/// The largest number of thread blocks that write at the same time, over all messages of an
+/// exchange that sends no more messages than this. A put reads memory with a latency of about 1 us,
+/// so that NVLink at 450 GB/s (900 GB/s) per direction needs 450 KB (900 KB) in flight; 16 blocks
+/// have 1 MB. More blocks would not be faster, and next to one that waits for its receiver, a
+/// multiprocessor has no room for a block of a GEMM.
+constexpr std::uint32_t most_blocks = 16;
 
 int widest_group(const mesh::Shape& mesh) {
   int widest = 1;

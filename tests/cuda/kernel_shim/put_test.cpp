@@ -11,7 +11,7 @@ namespace {
 
 using namespace executor::cuda;  // NOLINT: the calls
 
-constexpr std::size_t area = 20000;  // bytes of a window to send from, and as many to receive in
+constexpr std::size_t area = 160000;  // bytes of a window to send from, and as many to receive in
 
 /// A window: a channel for each peer, what is sent, and where messages go.
 struct Window {
@@ -96,7 +96,9 @@ class Ring {
 TEST(ShippedPut, MessagesArriveWholeAndInTheirTurn) {
   constexpr std::uint32_t running = 0;
   for (const std::size_t ranks : {2U, 3U}) {
-    Ring ring{ranks, {8192, 1, 4099}};
+    // The first message is longer than what one or two blocks copy at a time.
+    constexpr std::size_t largest = 150000;
+    Ring ring{ranks, {largest, 1, 4099}};
     // More plays than a channel has slots for messages, so that the numbers go around once.
     for (std::size_t play = 0; play < 3 + put_slots / 3; ++play) {
       for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -107,7 +109,7 @@ TEST(ShippedPut, MessagesArriveWholeAndInTheirTurn) {
       ring.play(ranks, 1 + static_cast<std::uint32_t>(play % 2), running);
       if (HasFailure()) return;
       for (std::size_t rank = 0; rank < ranks; ++rank) {
-        constexpr std::size_t sent = 8192 + 1 + 4099;
+        constexpr std::size_t sent = largest + 1 + 4099;
         const std::vector<std::byte>& mine = ring.windows()[rank].bytes;
         const std::vector<std::byte>& theirs = ring.windows()[(rank + ranks - 1) % ranks].bytes;
         EXPECT_TRUE(std::equal(theirs.begin(), theirs.begin() + sent, mine.begin() + area));

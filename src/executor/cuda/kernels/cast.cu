@@ -82,27 +82,44 @@ __global__ void cast_plain(Extents extents, In<From> src, Out<To> dst, Scaling s
       src, dst);
 }
 
-/// Calls op(column, element of each row ...) for those columns from `column` to `column` + pack - 1
-/// that exist. They are processed as one pack (see pack_of) if all exist and `whole` is true.
-template <unsigned pack, class Op, class... O>
-__device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t columns, const Op& op,
-                           const O&... rows) {
-  if (whole && column + pack <= columns) {
-    return visit(op, column, 0, Held<pack, 1, Places>{Places{}}, Held<pack, 1, O>{rows}...);
-  }
+/// Calls op(row and column in the tile, element of each operand ...) for the elements of a tile
+/// that this thread processes. The tile begins at row `down` and column `right` of the operands.
+/// Elements are processed in packs (see pack_of) if all of them exist and extents.packs is not 0.
+template <class Op, class... O>
+__device__ void for_each_in_tile(const Extents& extents, std::uint64_t down, std::uint64_t right,
+                                 const Op& op, const O&... operands) {
+  constexpr unsigned pack = pack_of<O...>();
+  // A thread loads two packs of a row, half a row apart, unless that leaves threads without work.
+  // A warp then writes whole sectors of memory, and a column to different banks of shared memory.
+  constexpr unsigned count = std::min(2U, tile * tile / block_threads / pack);
+  constexpr unsigned across = tile / (pack * count), apart = tile / count;
+  const std::uint64_t column = right + threadIdx.x % across * pack;
+  const bool is_whole = extents.packs != 0 && column + (tile - apart) + pack <= extents.columns;
+  const Places in_tile{0, 0, 0 - right};  // counts columns from the tile's first one
+  for (unsigned r = threadIdx.x / across; r < tile && down + r < extents.rows;
+       r += block_threads / across) {
+    const auto op_of_row = [&](std::uint64_t c, auto&... elements) { op(r, c, elements...); };
+    if (is_whole) {
+      visit(op_of_row, column, apart, Held<pack, count, Places>{in_tile},
+            Held<pack, count, O>{operands.row(down + r)}...);
+      continue;
+    }
 #pragma unroll 1
-  for (std::uint64_t i = column; i < column + pack && i < columns; ++i) {
-    visit(op, i, 0, Held<1, 1, Places>{Places{}}, Held<1, 1, O>{rows}...);
+    for (unsigned i = 0; i < pack * count; ++i) {
+      const std::uint64_t at = column + i / pack * apart + i % pack;
+      if (at >= extents.columns) continue;
+      visit(op_of_row, at, 0, Held<1, 1, Places>{in_tile},
+            Held<1, 1, O>{operands.row(down + r)}...);
+    }
   }
 }
 
 /// Casts and transposes tiles through shared memory, so that all matrices are accessed along their
-/// rows. src and dst are accessed in words of 16 bytes if extents.packs is not 0, and transposed if
+/// rows. src and dst are accessed in packs if extents.packs is not 0, and transposed if
 /// transposed_extents.packs is not 0. `dst` may be absent (null).
 template <class From, class To>
 __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<From> src,
                                OptionalOut<To> dst, Out<To> transposed, Scaling scaling) {
-  constexpr unsigned pack = pack_of<In<From>, Out<To>>(), across = tile / pack;
   // The gap pads each row by one bank of shared memory (4 bytes; 8 for f64), so that the elements
   // of a column lie in different banks.
   constexpr unsigned gap = sizeof(To) < sizeof(unsigned) ? sizeof(unsigned) / sizeof(To) : 1;
@@ -111,26 +128,17 @@ __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<F
   const std::uint64_t right = std::uint64_t{blockIdx.x} * tile;
   for (std::uint64_t down = std::uint64_t{blockIdx.y} * tile; down < extents.rows;
        down += std::uint64_t{gridDim.y} * tile) {
-    for (unsigned p = threadIdx.x; p < tile * across; p += blockDim.x) {
-      const unsigned r = p / across, c = p % across * pack;
-      if (down + r >= extents.rows) continue;
-      visit_pack<pack>(
-          extents.packs != 0, right + c, extents.columns,
-          [&](std::uint64_t column, const From& element, To& to) {
-            to = scaled<From, To>(element, scale, scaling.is_exact);
-            values[column - right][r] = to;
-          },
-          src.row(down + r), dst.row(down + r));
-    }
+    for_each_in_tile(
+        extents, down, right,
+        [&](unsigned row, std::uint64_t column, const From& element, To& to) {
+          to = scaled<From, To>(element, scale, scaling.is_exact);
+          values[column][row] = to;
+        },
+        src, dst);
     __syncthreads();
-    for (unsigned p = threadIdx.x; p < tile * across; p += blockDim.x) {
-      const unsigned r = p / across, c = p % across * pack;
-      if (right + r >= extents.columns) continue;
-      visit_pack<pack>(
-          transposed_extents.packs != 0, down + c, extents.rows,
-          [&](std::uint64_t column, To& to) { to = values[r][column - down]; },
-          transposed.row(right + r));
-    }
+    for_each_in_tile(
+        transposed_extents, right, down,
+        [&](unsigned row, std::uint64_t column, To& to) { to = values[row][column]; }, transposed);
     __syncthreads();
   }
 }

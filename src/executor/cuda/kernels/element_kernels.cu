@@ -165,10 +165,13 @@ struct AdamFactors {
   State scale, rate, beta1, beta2, fresh1, fresh2, epsilon;
 };
 
+/// Three blocks on a multiprocessor have enough loads in flight, hence the limit on registers; in
+/// f64, two have.
 template <class State, class Gradient, class Weight>
-__global__ void adam(Extents extents, In<Gradient> gradient, InOut<State> w, InOut<State> moment1,
-                     InOut<State> moment2, OptionalOut<Weight> weight, const State* powers,
-                     AdamFactors<State> f) {
+__global__ void __launch_bounds__(block_threads, sizeof(State) == sizeof(float) ? 3 : 2)
+    adam(Extents extents, In<Gradient> gradient, InOut<State> w, InOut<State> moment1,
+         InOut<State> moment2, OptionalOut<Weight> weight, const State* powers,
+         AdamFactors<State> f) {
   const auto correction1 = static_cast<State>(1 - static_cast<double>(powers[0]));
   const auto correction2 = static_cast<State>(1 - static_cast<double>(powers[1]));
   for_each_element(

@@ -74,7 +74,7 @@ struct Sum {
 struct Most {
   template <class Value>
   __device__ Value operator()(Value a, Value b) const {
-    return a < b ? b : a;
+    return max(a, b);
   }
 };
 

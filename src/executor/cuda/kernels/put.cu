@@ -61,16 +61,18 @@ __device__ void copy_part(const std::byte* from, std::byte* to, std::uint64_t by
   const std::uint64_t pieces = misaligned != 0 ? 0 : bytes / sizeof(uint4);
   const auto* const source = reinterpret_cast<const uint4*>(from);
   auto* const target = reinterpret_cast<uint4*>(to);
-  constexpr int unrolled = 4;  // words that a thread loads before it stores the first
-  std::uint64_t i = first;
-  for (; i + (unrolled - 1) * step < pieces; i += unrolled * step) {
+  constexpr int unrolled = 8;  // words that a thread loads before it stores the first
+  for (std::uint64_t i = first; i < pieces; i += unrolled * step) {
     uint4 values[unrolled];
 #pragma unroll
-    for (int k = 0; k < unrolled; ++k) values[k] = source[i + k * step];
+    for (int k = 0; k < unrolled; ++k) {
+      if (i + k * step < pieces) values[k] = source[i + k * step];
+    }
 #pragma unroll
-    for (int k = 0; k < unrolled; ++k) target[i + k * step] = values[k];
+    for (int k = 0; k < unrolled; ++k) {
+      if (i + k * step < pieces) target[i + k * step] = values[k];
+    }
   }
-  for (; i < pieces; i += step) target[i] = source[i];
   for (std::uint64_t b = pieces * sizeof(uint4) + first; b < bytes; b += step) to[b] = from[b];
 }
 

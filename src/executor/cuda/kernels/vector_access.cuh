@@ -5,20 +5,21 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "executor/cuda/kernels/elements.cuh"
 #include "executor/cuda/kernels/kernels.hpp"
 
-/// Reads and writes the elements of operands at the speed of memory: in words of 16 bytes if all
-/// operands are aligned to 16 bytes, with several words in flight at a time, and without a division
-/// per element. All operands of a kernel have the same rows and columns. The thread that reads an
-/// element also writes it, so that a result may overwrite an operand.
+/// Reads and writes the elements of operands at the speed of memory: in packs of up to 16 bytes if
+/// all operands are aligned to 16 bytes, with several packs in flight at a time, and without a
+/// division per element. All operands of a kernel have the same rows and columns. The thread that
+/// reads an element also writes it, so that a result may overwrite an operand.
 namespace isoscale::executor::cuda {
 
 inline constexpr unsigned word_bytes = 16;
-inline constexpr unsigned words_in_flight = 4;      ///< words loaded before the first store
+inline constexpr unsigned bytes_in_flight = 64;     ///< loaded by a thread before the first store
 inline constexpr unsigned most_elements_held = 32;  ///< per operand; more would spill registers
 
 /// A matrix, or a batch of matrices at equal distances, as an operand of a kernel. Strides are in
@@ -75,38 +76,45 @@ template <class T, bool reads, bool writes, bool can_miss>
 inline constexpr bool is_operand<Operand<T, reads, writes, can_miss>> = true;
 
 /// Returns the number of elements in a pack, the unit in which a thread processes elements: as many
-/// as fit into a word of the operand with the narrowest elements.
+/// as fit into a word of the operand with the widest elements. One instruction then moves a pack of
+/// any operand, and the packs of a warp are adjacent: each sector of memory is moved once.
 template <class... O>
 constexpr unsigned pack_of() {
-  unsigned narrowest = word_bytes;
+  unsigned widest = 1;
   const auto look = [&]<class P>(std::type_identity<P>) {
-    if constexpr (is_operand<P>) narrowest = std::min<unsigned>(narrowest, sizeof(*P::data));
+    if constexpr (is_operand<P>) widest = std::max<unsigned>(widest, sizeof(*P::data));
   };
   (look(std::type_identity<O>{}), ...);
-  return word_bytes / narrowest;
+  return word_bytes / widest;
 }
 
 /// Returns the number of packs that a thread loads before it uses the first: as many as
-/// words_in_flight and most_elements_held allow, and 1 if no operand is read.
+/// bytes_in_flight and most_elements_held allow, and 1 if no operand is read.
 template <unsigned pack, class... O>
 constexpr unsigned packs_in_flight() {
-  unsigned words = 0;
+  unsigned bytes = 0;
   const auto look = [&]<class P>(std::type_identity<P>) {
-    if constexpr (is_operand<P>) words += P::reads ? pack * sizeof(*P::data) / word_bytes : 0;
+    if constexpr (is_operand<P>) bytes += P::reads ? pack * sizeof(*P::data) : 0;
   };
   (look(std::type_identity<O>{}), ...);
-  if (words == 0) return 1;
-  return std::max(1U, std::min(words_in_flight / words, most_elements_held / pack));
+  if (bytes == 0) return 1;
+  return std::max(1U, std::min(bytes_in_flight / bytes, most_elements_held / pack));
 }
+
+/// An unsigned integer type, or a vector of integers, of 1, 2, 4, 8 or 16 bytes.
+template <std::size_t bytes>
+using Bits = std::tuple_element_t<
+    std::bit_width(bytes) - 1,
+    std::tuple<unsigned char, unsigned short, unsigned int, uint2, uint4>>;  // NOLINT: CUDA's types
 
 /// `count` packs (of `pack` adjacent elements) of an operand's row, held in a thread's registers.
 template <unsigned pack, unsigned count, class O>
 struct Held {
   O row;
-  struct alignas(pack == 1 ? sizeof(*O::data) : word_bytes) Pack {
+  using Word = Bits<pack * sizeof(*O::data)>;
+  struct alignas(Word) Pack {
     typename O::Element at[pack];
   };
-  static constexpr unsigned words = sizeof(Pack) / word_bytes;
   Pack packs[count];
 
   __device__ explicit Held(const O& of) : row(of) {}
@@ -115,13 +123,8 @@ struct Held {
     if constexpr (O::reads) {
 #pragma unroll
       for (unsigned p = 0; p < count; ++p) {
-        if constexpr (pack == 1) {
-          packs[p].at[0] = row.data[at + p * step];
-        } else {
-          const auto* const from = reinterpret_cast<const uint4*>(row.data + at + p * step);
-#pragma unroll
-          for (unsigned w = 0; w < words; ++w) reinterpret_cast<uint4*>(packs + p)[w] = from[w];
-        }
+        reinterpret_cast<Word&>(packs[p]) =
+            *reinterpret_cast<const Word*>(row.data + at + p * step);
       }
     }
   }
@@ -129,16 +132,9 @@ struct Held {
     if constexpr (O::writes) {
       if (O::can_miss && !row.exists()) return;
 #pragma unroll
-      for (unsigned p = 0; p < count; ++p) {
-        if constexpr (pack == 1) {
-          row.data[at + p * step] = packs[p].at[0];
-        } else {
-          auto* const to = reinterpret_cast<uint4*>(row.data + at + p * step);
-#pragma unroll
-          for (unsigned w = 0; w < words; ++w) {
-            __stwb(to + w, reinterpret_cast<const uint4*>(packs + p)[w]);  // one store of 16 bytes
-          }
-        }
+      for (unsigned p = 0; p < count; ++p) {  // __stwb makes a single store of a word
+        __stwb(reinterpret_cast<Word*>(row.data + at + p * step),
+               reinterpret_cast<const Word&>(packs[p]));
       }
     }
   }

@@ -17,7 +17,7 @@
 #undef __shared__
 #define __shared__ static thread_local  // a block is played by one thread of the host
 #undef __launch_bounds__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #ifndef __global__
 #define __global__
 #endif
@@ -70,8 +70,14 @@ inline isoscale::executor::cuda::Lanes __ballot_sync(
   return result & lanes;
 }
 
-inline void __stwb(uint4* to, uint4 word) { *to = word; }
+template <class Word>
+void __stwb(Word* to, const Word& word) {
+  *to = word;
+}
 
+using std::max;
+inline float __expf(float x) { return expf(x); }
+inline float __fdividef(float a, float b) { return a / b; }
 inline int __popcll(unsigned long long bits) { return std::popcount(bits); }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
