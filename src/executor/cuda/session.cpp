@@ -18,11 +18,6 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// The clocks of host and GPU are compared again, at most this often, if it took longer than this:
-/// the thread has then lost its core meanwhile.
-constexpr int most_anchors = 3;
-constexpr units::Nanoseconds long_anchor{50'000};
-
 /// The number of event queries (each well under 1 us) between polls of NCCL and of the time limit.
 constexpr int looks_between_polls = 256;
 
@@ -262,7 +257,7 @@ PlayTime CudaSession::play_checked(const Play& what) {
   check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
   units::Nanoseconds begin = before;
   if (is_traced) {
-    begin += after(anchor_.get(), begin_.get());
+    begin += after(anchors_.front().get(), begin_.get());
     parts_.player.read_spans(prepared.ops.size(), begin_.get(), begin, spans_);
   }
   played_.insert(what.section);
@@ -270,15 +265,22 @@ PlayTime CudaSession::play_checked(const Play& what) {
   return {.begin = begin, .end = begin + elapsed, .is_late = gate != nullptr && gate->was_late()};
 }
 
-units::Nanoseconds CudaSession::anchor(cudaStream_t stream) const {
-  for (int attempt = 1;; ++attempt) {
+units::Nanoseconds CudaSession::anchor(cudaStream_t stream) {
+  constexpr int attempts = 5;
+  units::Nanoseconds at{}, least{};
+  auto& [best, spare] = anchors_;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
     const units::Nanoseconds before = comm::now();
-    check(cudaEventRecord(anchor_.get(), stream));
-    wait_for(anchor_.get(), units::Seconds{});
+    check(cudaEventRecord(spare.get(), stream));
+    wait_for(spare.get(), units::Seconds{});
     const units::Nanoseconds took = comm::now() - before;
+    if (attempt > 0 && took >= least) continue;
     // The stream is idle, so the event happened within this time.
-    if (took < long_anchor || attempt == most_anchors) return before + took / 2;
+    least = took;
+    at = before + took / 2;
+    std::swap(best, spare);
   }
+  return at;
 }
 
 void CudaSession::issue(const Play& what, const PreparedSection& section, cudaGraphExec_t graph,
