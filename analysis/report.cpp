@@ -133,14 +133,14 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   report.flop_per_step = flop_per_step(point);
   add_memory(report, point);
   add_rates(report, point, options);
-  if (const auto* const ceiling = calibration::ceiling_of(calibration, point.dtype);
-      ceiling != nullptr && report.flops_per_rank && ceiling->rate > 0) {
-    const std::optional<double> of_model = model_flop_per_step(point);
+  if (const auto of_model = model_flop_per_step(point); of_model && report.flops_per_rank) {
     const double executed = report.flop_per_step.value_or(0);
-    if (of_model) {
-      const double share = executed > 0 ? *of_model / executed : 1;
-      report.mfu = *report.flops_per_rank * share / ceiling->rate;
-    }
+    const double useful = *report.flops_per_rank * (executed > 0 ? *of_model / executed : 1);
+    const auto* const ceiling = calibration::ceiling_of(calibration, point.dtype);
+    if (ceiling != nullptr && ceiling->rate > 0) report.mfu = useful / ceiling->rate;
+    const auto* const sheet = microbench::common_datasheet(run.rank_facts, point, {});
+    const auto peak = sheet == nullptr ? std::nullopt : sheet->peak(point.dtype);
+    if (peak) report.mfu_of_peak = useful / *peak;
   }
   add_breakdown(report, run, calibration);
   // If neither the step time nor the overhead has an interval, the overhead may be mere noise, so

@@ -48,6 +48,8 @@ struct PointReport {
   /// MFU: flops_per_rank without recomputed FLOP / the best rate of a GEMM of this element type in
   /// the same run; absent if none was measured.
   std::optional<double> mfu;
+  /// The same FLOP/s / the peak in the datasheet of the point's GPUs; absent if it is not known.
+  std::optional<double> mfu_of_peak;
   std::optional<double> memory_per_rank;  ///< bytes, the most of any rank
   /// Bytes in device and in host memory, the most of any rank; absent if only their sum is stored.
   std::optional<double> device_memory_per_rank, host_memory_per_rank;

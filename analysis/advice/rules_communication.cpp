@@ -125,7 +125,7 @@ Clauses for_dp(const PointReport& report) {
   } else {
     clauses.emplace_back("use a larger batch: --set batch");
   }
-  if (option_of(point, "grad_dtype") == "same" && point.dtype == "f32") {
+  if (option_of(point, "grad_dtype") == "same" && point.dtype != "f64") {
     clauses.emplace_back("halve the bytes of gradients: --set grad_dtype=bf16");
   }
   return clauses;

@@ -273,7 +273,17 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
   return said;
 }
 
-Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
+/// Returns the median over the point's GPUs of their usual SM clocks (medians over time), in Hz.
+std::optional<double> usual_clock(const devices::UsableSeries& usable) {
+  std::vector<double> clocks;
+  for (const results::DeviceSeries* const series : usable.series) {
+    if (series->quantity != "sm_clock") continue;
+    if (const auto clock = statistics::median(series->value)) clocks.push_back(*clock);
+  }
+  return statistics::median(clocks);
+}
+
+Said throttling(const PointSubject& subject, const Rule& rule) {
   const PointReport& point = subject.point;
   const devices::UsableSeries usable = devices::usable_series(*point.data);
   const Worst worst = worst_of(usable, devices::warm_up_seconds(*point.data));
@@ -293,7 +303,10 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
   if (usual && highest.value_or(0) > 0) {
     said.add("highest", *highest, Unit::hertz);
     const auto share = gemm_share(point);
-    if (share) said.severity = std::clamp(*share * (1 - *usual / *highest), 0.0, 1.0);
+    // GPUs under full load run at their power limit. Only one that is slower than the others loses.
+    const bool is_usual = worst.held.reason == "software power cap" &&
+                          *usual > rule.limit("clock of others") * usual_clock(usable).value_or(0);
+    if (share && !is_usual) said.severity = std::clamp(*share * (1 - *usual / *highest), 0.0, 1.0);
   }
   said.next_step = worst.held.reason == "software power cap"
                        ? "this is usual under full load; compare limits: nvidia-smi -q -d POWER"
@@ -368,6 +381,7 @@ constexpr Rule compute_table[] = {
      .judge_point = small_microbatch},
     {.name = "throttling",
      .source = "NVML clock event reasons, docs/device-state.md",
+     .thresholds = {{{"clock of others", 0.95}}},
      .scope = Scope::faults,
      .concern = Concern::hardware,
      .judge_point = throttling},

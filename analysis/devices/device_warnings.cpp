@@ -130,6 +130,7 @@ std::string clock_sentence(const PointData& point, const UsableSeries& usable,
 std::string throttle_sentence(const PointData& point, const DeviceSeries& series, double begin) {
   std::vector<std::string> said;
   for (const HeldDown& at : held_down(series, begin)) {
+    if (at.reason == "software power cap") continue;  // usual under full load; see findings
     said.push_back(
         fmt::format("{} ({} of the samples)", at.reason, units::format_percent(at.share, 0)));
   }

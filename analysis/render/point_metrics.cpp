@@ -261,6 +261,8 @@ Metrics<PointReport> point_metrics() {
        "mean over ranks, with recomputed FLOP", in_text | in_compare},
       {"mfu", "MFU", share, member<&P::mfu>,
        "the model's FLOP/s, as a share of the best multiplication of this run"},
+      {"mfu_of_peak", "of datasheet", share, member<&P::mfu_of_peak>,
+       "the model's FLOP/s, as a share of the GPU's peak in its datasheet"},
       {"memory_per_rank", "memory per rank", bytes, member<&P::memory_per_rank>},
       {"device_memory_per_rank", "device memory", bytes, member<&P::device_memory_per_rank>},
       {"host_memory_per_rank", "host memory", bytes, member<&P::host_memory_per_rank>},

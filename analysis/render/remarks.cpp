@@ -83,15 +83,29 @@ std::string no_interval(const PointReport& point) {
 
 /// Adds comparisons of the point's rates with those that single operations reached in the same run.
 void add_to_calibration(const PointReport& point, Sentences& remarks) {
-  if (point.mfu) {
-    remarks.add("MFU", point, percent(point.mfu) + " of the best multiplication of this run");
-  }
+  std::vector<std::string> mfu;
+  if (point.mfu) mfu.push_back(percent(point.mfu) + " of the best multiplication of this run");
+  if (point.mfu_of_peak) mfu.push_back(percent(point.mfu_of_peak) + " of the GPU's peak");
+  remarks.add("MFU", point, base::listed(mfu));
   std::string text;
   for (const breakdown::LinkShare& at : point.link_shares) {
     text += fmt::format("{}{} on {} ran at {} of the speed that the link reaches alone",
                         text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
   }
   remarks.add("links", point, text);
+}
+
+/// Returns what the steps leave out of a whole training step; "" if nothing.
+std::string work_text(const results::PointData& data) {
+  std::vector<std::string> parts;
+  if (option_of(data, "elementwise") == "off") {
+    parts.emplace_back("elementwise ops (elementwise=off)");
+  }
+  if (option_of(data, "vocabulary") == "off") {
+    parts.emplace_back("the vocabulary's GEMMs (vocabulary=off)");
+  }
+  if (option_of(data, "optimizer") == "sgd") parts.emplace_back("Adam (optimizer=sgd)");
+  return parts.empty() ? "" : "GEMMs and communication, without " + base::listed(parts);
 }
 
 std::string folded_text(const results::PointData& data) {
@@ -302,7 +316,7 @@ Facts all_skipped(const Curve& curve) {
 }
 
 Facts remarks(const Curve& curve) {
-  Sentences first{{"axes"}};
+  Sentences first{{"axes", "work"}};
   Sentences models{{"scaled", "memory"}};
   Sentences rest{{"WRONG", "soak", "±95%", "steps", "tracing", "label", "streams", "graph", "casts",
                   "MFU", "links", "traces"}};
@@ -320,6 +334,7 @@ Facts remarks(const Curve& curve) {
     }
     if (data.status == results::PointStatus::ok) {
       first.add("axes", point, axes_text(point));
+      first.add("work", point, work_text(data));
       add_of_measured(point, rest);
       add_model(point, models);
     }

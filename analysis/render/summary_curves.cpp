@@ -279,6 +279,13 @@ CurvesSummary summarise_curves(const merge::Report& report) {
   std::vector<CurveRow> rows = rows_of(report);
   CurvesSummary summary;
   summary.common = name_rows(rows);
+  const auto lacks_elementwise = [](const CurveRow& row) {
+    return row.point != nullptr && option_of(*row.point->data, "elementwise") == "off";
+  };
+  if (!rows.empty() && std::ranges::all_of(rows, lacks_elementwise)) {
+    summary.common += summary.common.empty() ? "" : ", ";
+    summary.common += "GEMMs and communication only";
+  }
   for (const CurveRow& row : rows) summary.names[row.curve->title] = row.name;
   summary.sentence = sentence_of(rows);
   summary.left_out = rows.size() - std::min(rows.size(), most_summary_rows);

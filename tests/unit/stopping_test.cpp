@@ -152,9 +152,9 @@ TEST(BlockPlan, HasBlocksOfFiftyMillisecondsShorterOnesThenFewerPairsWhereTimeIs
         // 12 blocks of 3 and a dropped step, 48 in all, take half of a second.
         {0.0104, 1.0, Tracing::on, 3U, 6U},
         {0.0138, 1.0, Tracing::on, 2U, 6U},
-        // Not even 36 steps fit into half of the time: pairs of 6 in a quarter.
-        {0.5, 30.0, Tracing::on, 2U, 2U},
-        {2.0, 30.0, Tracing::on, 2U, 0U},
+        // Not even 36 steps fit into half of the time: pairs of 6 in half of it.
+        {0.5, 30.0, Tracing::on, 2U, 5U},
+        {2.0, 30.0, Tracing::on, 2U, 1U},
         {2.0, -1.0, Tracing::on, 2U, 0U}}) {
     EXPECT_EQ(plan::plan_blocks(units::Seconds{step}, units::Seconds{left}, tracing),
               (plan::BlockPlan{.steps = steps, .pairs = pairs}))

@@ -180,6 +180,7 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
       point.request.node_of_rank = nodes;
     }
     add_program_needs(point, config, site);
+    point.load.half_precision_rate = site.half_precision_rate;
   } catch (const base::UsageError& error) {
     // It is no mistake of the user if some workloads of a suite cannot use a rank count.
     if (!config.ranks.empty() && config.suite.empty()) {

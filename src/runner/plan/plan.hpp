@@ -22,10 +22,11 @@ namespace isoscale::runner::plan {
 /// The work from which the time of a point is estimated. Each number is the largest of all ranks.
 /// For a micro-benchmark, FLOP and sent bytes are sums over one play of each case.
 struct Load {
-  double flop = 0;       ///< FLOP of one step
-  units::Bytes sent{0};  ///< bytes that the rank sends in one step
-  int sessions = 1;      ///< number of sessions, which are played one after another
-  int cases = 0;         ///< number of cases of a micro-benchmark
+  double flop = 0;                 ///< FLOP of one step
+  units::Bytes sent{0};            ///< bytes that the rank sends in one step
+  int sessions = 1;                ///< number of sessions, which are played one after another
+  int cases = 0;                   ///< number of cases of a micro-benchmark
+  double half_precision_rate = 0;  ///< Site::half_precision_rate; 0: unknown
   /// The time of a step by a data sheet; absent: it is estimated from the members above.
   std::optional<units::Seconds> step{};
 };

@@ -45,7 +45,7 @@ constexpr std::size_t least_block = 2, largest_block = 64;
 constexpr double share_of_pairs = 0.5;
 // If not even the shortest blocks allow least_pairs pairs, there are fewer pairs: as many as fit
 // into this share of the time that is left.
-constexpr double share_of_few = 0.25;
+constexpr double share_of_few = 0.5;
 // Number of untraced blocks between two pairs, after the first least_pairs pairs.
 constexpr int alone_between_pairs = 3;
 // Least number of counted steps in a block outside a pair, so that dropping the first step of the

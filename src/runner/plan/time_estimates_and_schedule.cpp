@@ -47,20 +47,22 @@ Rates rates_of(std::string_view device) {
   return {.bandwidth = 3e9, .fill = 1e9, .communicator = 0.02, .twin = 0.1};
 }
 
-double flops_of(std::string_view device, Precision precision, int blas_threads) {
+/// Returns the expected FLOP/s. `half` is the rate of a GPU in f16 and bf16; 0 if it is not known.
+double flops_of(std::string_view device, double half, Precision precision, int blas_threads) {
   if (device != "cuda") return (precision == Precision::f64 ? 50e9 : 100e9) * blas_threads;
+  if (half <= 0) half = 100e12;
   switch (precision) {
     case Precision::fp8:
     case Precision::f16:
     case Precision::bf16:
-      return 100e12;
+      return half;
     case Precision::tf32:
-      return 50e12;
+      return half / 2;
     case Precision::f32:
     case Precision::f64:
       break;
   }
-  return 10e12;
+  return half / 10;
 }
 
 constexpr std::size_t ends = 2;  // the first and the last point of a curve
@@ -197,7 +199,8 @@ PointTime estimate(const PlannedPoint& point, const settings::RunConfig& config,
     time.verification = time.verification + *config.soak;
   }
   const units::Seconds step = load.step.value_or(
-      units::Seconds{load.flop / flops_of(device, point.request.precision, config.blas_threads) +
+      units::Seconds{load.flop / flops_of(device, load.half_precision_rate, point.request.precision,
+                                          config.blas_threads) +
                      static_cast<double>(load.sent.value()) / rates.bandwidth});
   if (point.workload->is_bench()) {
     const units::Seconds cases{case_seconds * load.cases};
