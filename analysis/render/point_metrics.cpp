@@ -262,7 +262,7 @@ Metrics<PointReport> point_metrics() {
       {"mfu", "MFU", share, member<&P::mfu>,
        "the model's FLOP/s, as a share of the best multiplication of this run"},
       {"mfu_of_peak", "of datasheet", share, member<&P::mfu_of_peak>,
-       "the model's FLOP/s, as a share of the GPU's peak in its datasheet"},
+       "the model's FLOP/s, as a share of the GPU's peak in its datasheet", in_csv},
       {"memory_per_rank", "memory per rank", bytes, member<&P::memory_per_rank>},
       {"device_memory_per_rank", "device memory", bytes, member<&P::device_memory_per_rank>},
       {"host_memory_per_rank", "host memory", bytes, member<&P::host_memory_per_rank>},

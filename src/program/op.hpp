@@ -381,7 +381,9 @@ enum class OpKind : std::uint8_t {
   rows,
   checksum,
 };
-inline constexpr auto op_kind_names = std::to_array<std::string_view>(
+inline constexpr std::size_t op_kind_count = static_cast<std::size_t>(OpKind::checksum) + 1;
+// nvcc 12.4 refuses std::to_array here.
+inline constexpr std::array<std::string_view, op_kind_count> op_kind_names{
     {"gemm",
      // the collectives, in the order of CollectiveKind
      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter",
@@ -389,8 +391,8 @@ inline constexpr auto op_kind_names = std::to_array<std::string_view>(
      // the other payloads, in the order of Payload
      "exchange", "copy", "add", "cast", "fill", "update", "advise", "norm", "norm_gradient",
      "activation", "activation_gradient", "softmax", "softmax_gradient", "select", "spread", "rows",
-     "checksum"});
-inline constexpr std::size_t op_kind_count = op_kind_names.size();
+     "checksum"}};
+static_assert(!op_kind_names.back().empty());
 [[nodiscard]] constexpr std::string_view name(OpKind kind) {
   return op_kind_names[static_cast<std::size_t>(kind)];
 }
