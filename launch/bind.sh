@@ -20,6 +20,7 @@ rank prints one line with them. The GPU is the visible one whose number is the l
 chooses the same. Cores that are near to several GPUs are divided among these GPUs.
   --cores C         cores that a rank needs (default 1). It never gets fewer, and a mask of its own
                     is narrowed to at least these
+  --ignore-gpus     give each rank C of the node's cores, wherever its GPUs are
   --mask own|shared|auto   whether the initial mask belongs to this rank or to all ranks of the
                     node (default auto: to this rank if it is narrower than its parent's)
   --set-visible     also export CUDA_VISIBLE_DEVICES with this GPU only: NCCL still reaches the
@@ -31,12 +32,13 @@ chooses the same. Cores that are near to several GPUs are divided among these GP
 TEXT
 }
 
-cores_needed=1 mask=auto set_visible=no set_nic=no print=no
+cores_needed=1 mask=auto set_visible=no set_nic=no print=no ignore_gpus=no
 local_rank='' local_ranks='' allowed='' allowed_cpus=() sysfs=${ISOSCALE_SYSFS:-/sys}
 while [[ $# -gt 0 ]]; do
   case $1 in
     --cores) cores_needed=$(count_of "$1" "${2:-}"); shift ;;
     --mask) mask=$(value_of "$@"); shift ;;
+    --ignore-gpus) ignore_gpus=yes ;;
     --set-visible) set_visible=yes ;;
     --set-nic) set_nic=yes ;;
     --print) print=yes ;;
@@ -178,10 +180,19 @@ find_near() {
   sharers=$(( sharers * rounds ))
 }
 
+# is_narrower: whether the parent may use all of this process's CPUs, and more.
+is_narrower() {
+  local cpu own parent
+  expand own "$allowed"
+  expand parent "$(mask_of "$PPID")"
+  (( ${#own[@]} < ${#parent[@]} )) || return 1
+  for cpu in "${own[@]}"; do [[ " ${parent[*]} " == *" $cpu "* ]] || return 1; done
+}
+
 # narrow: sets chosen (CPUs) from allowed and near, and why when nothing is changed.
 narrow() {
   local -A is_near=()
-  local cpu share pool=() whose=${gpu:+near the GPU}
+  local cpu share take pool=() whose=${gpu:+near the GPU}
   chosen=() why=''
   for cpu in "${near[@]}"; do is_near[$cpu]=yes; done
   for cpu in "${allowed_cpus[@]}"; do [[ -z ${is_near[$cpu]:-} ]] || pool+=("$cpu"); done
@@ -197,8 +208,10 @@ narrow() {
     whose=${whose:-that the ranks may use}
     why="its share of the cores $whose would be $share, and it needs $cores_needed (--cores)"
   else
+    take=$share
+    [[ $ignore_gpus == no ]] || take=$cores_needed
     # shellcheck disable=SC2206  # an element lists the CPUs of one core
-    chosen=(${cores[@]:turn * share:share})
+    chosen=(${cores[@]:turn * share:take})
     return
   fi
   chosen=("${allowed_cpus[@]}")
@@ -225,6 +238,22 @@ place() {
   [[ -z $why ]] || line="$line (left as it was: $why)"
 }
 
+# ranks_of_node LIST NODE: Slurm writes 1,8(x3) for a node with one rank and three with 8.
+ranks_of_node() {
+  local part times left
+  left=$(count_or_none_of SLURM_NODEID "$2") || exit
+  for part in ${1//,/ }; do
+    [[ $part =~ ^[0-9]+(\(x([1-9][0-9]{0,6})\))?$ ]] || break
+    times=${BASH_REMATCH[2]:-1}
+    if (( left < times )); then
+      printf '%s\n' "${part%%(*}"
+      return
+    fi
+    left=$(( left - times ))
+  done
+  printf '%s\n' "$1"
+}
+
 rank=$(first_of "${OMPI_COMM_WORLD_RANK:-}" "${PMI_RANK:-}" "${PALS_RANKID:-}" "${SLURM_PROCID:-}")
 [[ -n $local_rank ]] || local_rank=$(first_of "${OMPI_COMM_WORLD_LOCAL_RANK:-}" \
   "${MPI_LOCALRANKID:-}" "${MV2_COMM_WORLD_LOCAL_RANK:-}" "${PALS_LOCAL_RANKID:-}" \
@@ -232,15 +261,17 @@ rank=$(first_of "${OMPI_COMM_WORLD_RANK:-}" "${PMI_RANK:-}" "${PALS_RANKID:-}" "
 [[ -n $local_ranks ]] || local_ranks=$(first_of "${OMPI_COMM_WORLD_LOCAL_SIZE:-}" \
   "${MPI_LOCALNRANKS:-}" "${MV2_COMM_WORLD_LOCAL_SIZE:-}" "${PALS_LOCAL_SIZE:-}" \
   "${SLURM_STEP_TASKS_PER_NODE:-}")
-# Slurm writes 8(x4),7 for nodes that differ.
-[[ $local_ranks == *[!0-9x\(\),]* ]] || local_ranks=${local_ranks%%[!0-9]*}
+[[ $local_ranks != *[\(,]* ]] || local_ranks=$(ranks_of_node "$local_ranks" "${SLURM_NODEID:-0}")
 [[ -z $local_ranks ]] || local_ranks=$(count_of --local-ranks "$local_ranks")
 [[ -z $local_rank ]] || local_rank=$(count_or_none_of --local-rank "$local_rank")
 [[ -n $local_ranks && ( -n $local_rank || $print == yes ) ]] ||
   fail "no launcher says which rank of its node this is: start bind.sh by mpirun or srun"
 
-find_gpus
-find_visible
+gpus=() uuids=() visible=()
+if [[ $ignore_gpus == no ]]; then
+  find_gpus
+  find_visible
+fi
 find_cpus
 if [[ -n $allowed ]]; then
   [[ $allowed =~ ^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$ ]] ||
@@ -249,8 +280,8 @@ if [[ -n $allowed ]]; then
 else
   allowed=$(mask_of self)
   if [[ $mask == auto ]]; then
-    mask=own
-    [[ $allowed != "$(mask_of "$PPID")" ]] || mask=shared
+    mask=shared
+    ! is_narrower || mask=own
   fi
 fi
 expand allowed_cpus "$allowed"

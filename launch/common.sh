@@ -94,11 +94,14 @@ quota_cores() {
   [[ -z $least ]] || printf '%s\n' "$least"
 }
 
+# Hardware threads that this process may use.
+thread_count() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }  # else it says those of OpenMP
+
 # Cores that this process may use, by its affinity and its cgroup's quota; hardware threads of one
 # core count once, as MPI counts them.
 core_count() {
   local allowed physical quota
-  allowed=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)  # else it says those of OpenMP
+  allowed=$(thread_count)
   physical=$(lscpu --parse=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l) || physical=0
   quota=$(quota_cores /proc "${ISOSCALE_SYSFS:-/sys}")
   (( physical == 0 || physical >= allowed )) || allowed=$physical

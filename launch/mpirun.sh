@@ -80,10 +80,11 @@ named_hosts() {
 
 # refuse_strange_hosts: what is no host's name would be taken by ssh or mpirun for an option of theirs.
 refuse_strange_hosts() {
-  local host
+  local host fix=''
   while read -r host; do
+    [[ $host != *[][]* ]] || fix="; 'scontrol show hostnames LIST' prints those of a list"
     [[ $host =~ ^[A-Za-z0-9_]([A-Za-z0-9_.-]*)$ ]] ||
-      fail "$(printf '%q' "$host") is not a host name (--hosts, --hostfile)"
+      fail "$(printf '%q' "$host") is not a host name (--hosts, --hostfile)$fix"
   done < <(named_hosts)
 }
 
@@ -144,7 +145,7 @@ resolve_cores() {
   [[ -n $bind || -z $gpus ]] || bind=gpu
   if [[ -z $cores && -n ${SLURM_CPUS_PER_TASK:-} ]]; then
     cores=$(count_of SLURM_CPUS_PER_TASK "$SLURM_CPUS_PER_TASK")
-    cores=$(( cores / threads_per_core ))  # Slurm counts hardware threads
+    cores=$(( cores / slurm_threads ))
     (( cores > 0 )) || cores=1
   fi
   if [[ -z $cores && ( $launcher == srun || ! $bind =~ ^(gpu|none)$ ) ]]; then
@@ -166,6 +167,7 @@ refuse_dead_hosts() {
   local agent host dead=()
   local -A asked=()
   ! is_file_of_job || return 0  # PBS knows who is alive, and its mpirun may not need ssh at all
+  [[ -z ${SLURM_JOB_ID:-} ]] || return 0  # so does Slurm, whose srun mpirun starts
   read -ra agent <<<"${OMPI_MCA_plm_rsh_agent:-ssh}"
   command -v -- "${agent[0]}" >/dev/null || return 0  # the MPI may know another way
   [[ ${agent[0]##*/} != ssh ]] || agent+=(-o BatchMode=yes -o ConnectTimeout=10)
@@ -247,11 +249,26 @@ forward_environment() {
   done < <(compgen -e | sort)
 }
 
+# Whether Open MPI 5 may refuse the cores of a node's ranks: it gives no rank cores of two sockets.
+may_need_two_sockets() {
+  local threads total whole
+  (( cores > 1 )) || return 1
+  is_node_of_ranks || return 0
+  read -r threads total whole < <(lscpu --parse=CORE,SOCKET 2>/dev/null | awk -F, -v "cores=$cores" '
+    !/^#/ { ++threads; if (!seen[$0]++) ++size[$2] }
+    END { for (socket in size) { total += size[socket]; whole += int(size[socket] / cores) }
+          print threads + 0, total + 0, whole + 0 }')
+  (( ranks_per_node * cores <= total )) || return 1  # which Open MPI refuses with reason
+  (( whole < ranks_per_node || $(thread_count) < threads ))  # of which socket it has some is not known
+}
+
 # mpirun_command MPI: sets the array command.
 mpirun_command() {
   command=("$mpirun" -n "$ranks")
   case $1 in
     openmpi)
+      # By its whole path it finds its own parts on other hosts, too, however it was built.
+      [[ -z $hosts$hostfile ]] || command[0]=$(command -v -- "$mpirun")
       # Part of the command, so that what is shown works where it is pasted.
       [[ $(id -u) -ne 0 ]] ||
         command=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "${command[@]}")
@@ -260,6 +277,7 @@ mpirun_command() {
       forward_environment
       command+=("${forwarded[@]}")
       # Left alone, Open MPI binds a rank to one core, for all its streams.
+      [[ $bind != cores ]] || ! may_need_two_sockets || bind=divided
       if [[ $bind == cores ]]; then
         command+=(--map-by "ppr:$ranks_per_node:node:PE=$cores" --bind-to core)
       else
@@ -308,7 +326,7 @@ srun_command() {
   [[ -n $srun_mpi ]] || srun_mpi=$(srun_mpi_type "$1")
   [[ -z $hosts$hostfile ]] || fail "--hosts and --hostfile are mpirun's; srun uses the job's nodes"
   command=(srun "--mpi=$srun_mpi" -n "$ranks" "--ntasks-per-node=$ranks_per_node"
-           "--cpus-per-task=$(( cores * threads_per_core ))")
+           "--cpus-per-task=$(( cores * slurm_threads ))")
   if [[ $bind == cores ]]; then
     command+=(--cpu-bind=cores)
   else
@@ -331,6 +349,8 @@ of_program=$(mpi_of_program "$program")
 
 refuse_strange_hosts
 threads_per_core=$(threads_of_core)
+slurm_threads=$threads_per_core  # what Slurm counts as CPUs of a core
+[[ ${SLURM_HINT:-} != nomultithread && ${SLURM_THREADS_PER_CORE:-} != 1 ]] || slurm_threads=1
 resolve_ranks
 resolve_cores
 if [[ $launcher == mpirun ]]; then
@@ -341,8 +361,9 @@ else
   srun_command "$of_program"
 fi
 command+=("${launcher_options[@]}")
-if [[ $bind == gpu ]]; then
+if [[ $bind == gpu || $bind == divided ]]; then
   [[ -z $cores ]] || bind_options=(--cores "$cores" "${bind_options[@]}")
+  [[ $bind == gpu ]] || bind_options=(--ignore-gpus --cores "$cores")
   command+=("$here/bind.sh" "${bind_options[@]}" --)
 fi
 command+=("$program")

@@ -145,6 +145,12 @@ class EightGpus(Case):
                 self.assertEqual((line["cpus"], line["why"] is None), (expected, why is None))
                 self.assertRegex(line["why"] or "", why or "^$")
 
+    def test_exactly_so_many_cores_wherever_gpus_are(self):
+        lines = self.map(3, "--cpus", self.ALL, "--ignore-gpus --cores 20")
+        self.assertEqual([line["cpus"] for line in lines],
+                         ["0-19,64-83", "21-40,85-104", "42-61,106-125"])
+        self.assertEqual({line["gpu"] for line in lines}, {None})
+
     def test_a_mask_of_the_node_is_shared_out(self):
         """Half of each socket is the job's."""
         lines = self.map(8, "--cpus 0-15,32-47")
@@ -277,10 +283,26 @@ class Ranks(Case):
                 values = ("3", "4(x2)" if "SLURM" in names[0] else "4")
                 done = self.started(**dict(zip(names, values)))
                 self.assertIn("(local 3 of 4)", done.stderr)
+        for node, ranks in [("0", 4), ("1", 8), ("3", 8), ("4", 5)]:
+            done = self.started(SLURM_LOCALID="3", SLURM_STEP_TASKS_PER_NODE="4,8(x3),5",
+                                SLURM_NODEID=node)
+            self.assertIn(f"(local 3 of {ranks})", done.stderr)
         # mpirun inside of a Slurm job: its own words count.
         done = self.started(SLURM_LOCALID="0", SLURM_STEP_TASKS_PER_NODE="1",
                             OMPI_COMM_WORLD_LOCAL_RANK="1", OMPI_COMM_WORLD_LOCAL_SIZE="2")
         self.assertIn("(local 1 of 2)", done.stderr)
+
+    def test_a_mask_is_the_ranks_own_if_it_is_narrower_than_its_parents(self):
+        """Else it is shared out, also where the parent's is the narrower one."""
+        if len(self.allowed) < 2:
+            self.skipTest("needs two CPUs")
+        one, two = self.allowed[:2]
+        command = [os.path.join(scripts.LAUNCH, "bind.sh"), "--sysfs", self.tree.root,
+                   "--ignore-gpus --local-rank 1 --local-ranks 2 --print; true"]
+        for parent, own, expected in [(f"{one},{two}", one, one), (one, f"{one},{two}", two)]:
+            done = self.run_among_stand_ins("taskset", "-c", str(parent), "sh", "-c",
+                                            " ".join(["taskset", "-c", str(own), *command]))
+            self.assertEqual(self.line(done.stdout.strip())["cpus"], str(expected))
 
     def test_refusals(self):
         self.assert_script_refused(self.started(), "mpirun or srun")

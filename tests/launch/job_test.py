@@ -163,6 +163,9 @@ class Slurm(Case):
         self.stand_in("scontrol", 'echo "JobId=17 JobName=isoscale"\n'
                                   f'echo "   Command={scripts.LAUNCH}/slurm.sbatch --workload dp"')
         self.script_ok(copy, **self.job())
+        os.symlink(scripts.LAUNCH, self.path("a folder"))
+        self.stand_in("scontrol", f'echo "   Command={self.path("a folder")}/slurm.sbatch"')
+        self.script_ok(copy, **self.job())
 
 
 class Pbs(Case):

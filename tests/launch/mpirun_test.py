@@ -13,6 +13,8 @@ OPEN_MPI = 'echo "mpirun (Open MPI) 5.0.6"'
 MPICH = 'echo "HYDRA build details:"; echo "    Version:  4.2.0"'
 INTEL = 'echo "Intel(R) MPI Library for Linux* OS, Version 2021.13"'
 MPIS = {"open": OPEN_MPI, "mpich": MPICH, "intel": INTEL}
+#: What divides the cores where Open MPI does not.
+DIVIDED = f"--bind-to none {scripts.LAUNCH}/bind.sh --ignore-gpus --cores"
 #: Which MPI and which options; below them, what the script makes of them on a node of 16 cores.
 COMMANDS = """
 open: -n 4 run --workload dp,tp
@@ -23,10 +25,12 @@ open: -n 32 run
     -n 32 --map-by ppr:32:node:OVERSUBSCRIBE --bind-to none isoscale run
 open: -n 1 run --set 'x=a b'
     -n 1 --map-by ppr:1:node:PE=16 --bind-to core isoscale run --set 'x=a b'
+open: --hosts a,b -n 8 --cores-per-rank 1 run
+    -n 8 --host a:4,b:4 --map-by ppr:4:node:PE=1 --bind-to core isoscale run
 open: --hosts a,b -n 8 --cores-per-rank 4 run
-    -n 8 --host a:4,b:4 --map-by ppr:4:node:PE=4 --bind-to core isoscale run
+    -n 8 --host a:4,b:4 --map-by ppr:4:node:OVERSUBSCRIBE DIVIDED 4 -- isoscale run
 open: --hostfile hosts.txt --ranks-per-node 8 --cores-per-rank 2 run
-    -n 24 --hostfile hosts.txt --map-by ppr:8:node:PE=2 --bind-to core isoscale run
+    -n 24 --hostfile hosts.txt --map-by ppr:8:node:OVERSUBSCRIBE DIVIDED 2 -- isoscale run
 mpich: --hosts a,b --ranks-per-node 4 --cores-per-rank 4 run
     -n 8 -ppn 4 -hosts a,b -bind-to core:4 isoscale run
 mpich: -n 4 --bind none run
@@ -61,7 +65,26 @@ class Commands(Case):
         for mpi, options, command in re.findall(r"(\w+): (.*)\n    (.*)\n", COMMANDS):
             with self.subTest(mpi=mpi, options=options):
                 self.stand_in("mpirun", MPIS[mpi])
+                command = command.replace("DIVIDED", DIVIDED)
                 self.assertEqual(self.command(options), f"mpirun {command}")
+
+    def test_ranks_that_would_need_cores_of_two_sockets(self):
+        """Which Open MPI 5 refuses: bind.sh gives them their cores."""
+        self.node_of(12, sockets=2, threads=2)
+        for options, cores in [("-n 2", 6), ("-n 4", 3), ("-n 2 --cores-per-rank 4", 4),
+                               ("-n 12", 1), ("-n 2 --cores-per-rank 7", 7)]:
+            self.assertIn(f":node:PE={cores} --bind-to core isoscale",
+                          self.command(f"{options} run"))
+        for options, cores in [("-n 1", 12), ("-n 3", 4), ("-n 1 --cores-per-rank 7", 7)]:
+            self.assertIn(f" {DIVIDED} {cores} -- isoscale", self.command(f"{options} run"))
+        self.stand_in("nproc", "echo 12")  # of which socket is not known
+        self.assertIn(DIVIDED, self.command("-n 2 --cores-per-rank 3 run"))
+
+    def test_open_mpi_finds_itself_on_other_hosts(self):
+        """By the path of mpirun, where it was built without a prefix by default."""
+        [line] = self.shown("mpirun.sh", "--program", self.program,
+                            "--print --hosts a -n 1 --bind none run")
+        self.assertTrue(line.startswith(f"{self.stand_ins}/mpirun -n 1 "), line)
 
     def test_open_mpi_of_root(self):
         """It wants to be told twice; the command that is shown says so itself."""
@@ -122,6 +145,13 @@ class Commands(Case):
         job = {"SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "8", "SLURM_CPUS_PER_TASK": "3"}
         self.assertEqual(self.command("run", **job),
                          "mpirun -n 8 --map-by ppr:4:node:PE=3 --bind-to core isoscale run")
+        self.node_of(16, threads=2)
+        self.assertIn("ppr:4:node:PE=1 ", self.command("run", **job))
+        for one in ({"SLURM_HINT": "nomultithread"}, {"SLURM_THREADS_PER_CORE": "1"}):
+            self.assertIn("ppr:4:node:PE=3 ", self.command("run", **job, **one))
+            self.assertIn(" --cpus-per-task=3 ", self.command("--launcher srun --srun-mpi pmix run",
+                                                             **job, **one))
+        self.node_of(16)
         self.write("nodes", "a\na\nb\nb\nc\nc\n")
         self.assertEqual(self.command("run", PBS_NODEFILE=self.path("nodes")),
                          "mpirun -n 6 --map-by ppr:2:node:PE=8 --bind-to core isoscale run")
@@ -190,6 +220,10 @@ class Refusals(Case):
         done = self.refused(*options)
         self.assert_script_refused(done, "no answer from c3 c7:", "leave the host out")
         self.assertFalse(os.path.exists(started))
+        # In a job of Slurm mpirun needs no ssh.
+        self.assert_exit(0, self.refused(*options, SLURM_JOB_ID="17"))
+        self.assertTrue(os.path.exists(started))
+        os.remove(started)
         self.stand_in("ssh", "true")
         self.assert_exit(0, self.refused(*options))
         self.assertTrue(os.path.exists(started))
@@ -204,6 +238,8 @@ class Refusals(Case):
             self.assert_script_refused(done, "not a host name")
             self.assertNotIn("\x1b", done.stderr)
         self.assertFalse(os.path.exists(self.path("touched")))
+        self.assert_script_refused(self.refused("--hosts gpu[01-02] -n 2 run"),
+                                   "scontrol show hostnames")
 
     def test_cores_of_hosts_that_are_not_known(self):
         """Those of this node are not theirs, nor are they where salloc was typed."""

@@ -34,10 +34,11 @@ class Case(harness.Case):
         os.chmod(path, stat.S_IRWXU)
         return path
 
-    def node_of(self, cores):
-        """This node has so many cores of one hardware thread each."""
-        self.stand_in("nproc", f"echo {cores}")
-        self.stand_in("lscpu", f'i=0; while [ $i -lt {cores} ]; do echo "$i,0"; i=$((i+1)); done')
+    def node_of(self, cores, sockets=1, threads=1):
+        """This node has so many cores, each with so many hardware threads."""
+        self.stand_in("nproc", f"echo {cores * threads}")
+        lines = "".join(f"{core},{core * sockets // cores}\n" for core in range(cores)) * threads
+        self.stand_in("lscpu", f"printf '{lines}'")
 
     def script(self, name, *arguments, **environment):
         """Runs launch/NAME; returns the finished process."""

@@ -57,6 +57,15 @@ esac""")
                 self.assertEqual(self.cpus_per_task(*options), ["--cpus-per-task=12"])
         self.assertEqual(self.cpus_per_task(SBATCH_PARTITION="gpu"), ["--cpus-per-task=12"])
 
+    def test_jobs_of_one_thread_per_core(self):
+        for option in ("--hint=nomultithread", "--threads-per-core=1"):
+            self.assertEqual(self.cpus_per_task("--job-option", option, "--job-option -pgpu"),
+                             ["--cpus-per-task=6"])
+        self.assertEqual(self.cpus_per_task("--job-option -pgpu", SBATCH_HINT="nomultithread"),
+                         ["--cpus-per-task=6"])
+        self.assertEqual(self.cpus_per_task("--job-option -pgpu --job-option",
+                                            "--hint=multithread"), ["--cpus-per-task=12"])
+
     def test_threads_that_slurm_does_not_tell(self):
         done = self.sweep("--scheduler slurm --nodes 1 --gpus 2 --cores-per-rank 6",
                           "--job-option --partition=none --dir out")
@@ -76,11 +85,11 @@ esac""")
             "--job-option --partition=gpu -- --workload dp,tp"), [
                 "env ISOSCALE=ISOSCALE ISOSCALE_LAUNCH=LAUNCH ISOSCALE_OUTPUT=DIR/sweep.h5 "
                 "'ISOSCALE_MPIRUN=--cores-per-rank 6 --gpus 8 --ranks-per-node 8' "
-                "sbatch --parsable --nodes=4 --ntasks-per-node=8 --time=01:00:00 "
+                "sbatch --parsable --export=ALL --nodes=4 --ntasks-per-node=8 --time=01:00:00 "
                 "--job-name=isoscale-sweep --output=DIR/sweep.log --cpus-per-task=12 "
                 "--gpus-per-node=8 --partition=gpu LAUNCH/slurm.sbatch --workload dp,tp "
                 "--ranks 8,16,32",
-                "sbatch --parsable --dependency=afterany:JOB1 --nodes=1 --ntasks=1 "
+                "sbatch --parsable --export=ALL --dependency=afterany:JOB1 --nodes=1 --ntasks=1 "
                 "--time=00:10:00 --job-name=isoscale-report --output=DIR/report.log "
                 "--wrap 'exec LAUNCH/sweep --program ISOSCALE --report DIR "
                 "DIR/sweep.h5'"])
@@ -93,7 +102,7 @@ esac""")
         self.assertTrue(first.endswith("LAUNCH/slurm.sbatch --ranks 4"), first)
         self.assertIn(" --nodes=2 --ntasks-per-node=4 ", second)
         self.assertTrue(second.endswith("LAUNCH/slurm.sbatch --ranks 8"), second)
-        self.assertIn("sbatch --parsable --wait --dependency=afterany:JOB1:JOB2 ", report)
+        self.assertIn(" --export=ALL --wait --dependency=afterany:JOB1:JOB2 ", report)
         self.assertIn("--report DIR DIR/nodes-1.h5 DIR/nodes-2.h5'", report)
 
     def test_ranks_of_ones_own(self):
