@@ -32,42 +32,68 @@ function(isoscale_cuda_architectures nvcc result)
 endfunction()
 
 macro(isoscale_find_cuda)
-  find_program(ISOSCALE_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_PATH ENV CUDA_HOME /usr/local/cuda
-    PATH_SUFFIXES bin)
-  mark_as_advanced(ISOSCALE_NVCC)
-  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND ISOSCALE_NVCC)
+  if(CMAKE_CUDA_COMPILER)
+    set(nvcc ${CMAKE_CUDA_COMPILER})
+  elseif(NOT "$ENV{CUDACXX}" STREQUAL "")
+    get_filename_component(nvcc "$ENV{CUDACXX}" PROGRAM)  # CMake takes it, and options after it
+  else()
+    find_program(ISOSCALE_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda
+      PATH_SUFFIXES bin)
+    mark_as_advanced(ISOSCALE_NVCC)
+    set(nvcc ${ISOSCALE_NVCC})
     set(CMAKE_CUDA_COMPILER ${ISOSCALE_NVCC})
   endif()
-  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  if(NOT nvcc)
     isoscale_no_cuda("there is no nvcc: install the CUDA Toolkit, 12 or newer (package cuda-toolkit of NVIDIA, or \
-module load cuda), or set CUDACXX")
+module load cuda), or set CUDACXX to its path")
     return()
   endif()
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND ISOSCALE_NVCC)
-    isoscale_cuda_architectures(${ISOSCALE_NVCC} CMAKE_CUDA_ARCHITECTURES)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND "$ENV{CUDAARCHS}" STREQUAL "")
+    isoscale_cuda_architectures("${nvcc}" CMAKE_CUDA_ARCHITECTURES)
+    if(NOT CMAKE_CUDA_ARCHITECTURES)
+      isoscale_no_cuda("'${nvcc} --list-gpu-arch' names none of 80, 90 and 100: CUDA 12 or newer \
+is needed")
+      return()
+    endif()
   endif()
-  if(NOT CMAKE_CUDA_ARCHITECTURES)
-    isoscale_no_cuda("this nvcc knows none of sm_80, sm_90 and sm_100: CUDA 12 or newer is needed")
-    return()
+  # Kernels and the rest include the same C++ headers: of one compiler, unless this nvcc refuses it.
+  # Wrappers of MPI depend on the environment: with them, nvcc takes its own.
+  get_filename_component(compiler ${CMAKE_CXX_COMPILER} NAME)
+  if(NOT DEFINED CMAKE_CUDA_HOST_COMPILER AND "$ENV{CUDAHOSTCXX}$ENV{NVCC_CCBIN}" STREQUAL ""
+      AND NOT "$ENV{CUDACXX} $ENV{CUDAFLAGS} ${CMAKE_CUDA_FLAGS}" MATCHES "-ccbin|--compiler-bindir"
+      AND NOT compiler MATCHES "^mpi")
+    execute_process(COMMAND ${nvcc} -ccbin ${CMAKE_CXX_COMPILER} -x cu -E /dev/null
+      RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(NOT failed)
+      set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+    endif()
   endif()
   # Tried apart first: a compiler that does not work must not end the whole configuration.
   if(ISOSCALE_CUDA STREQUAL "AUTO" AND NOT ISOSCALE_CUDA_WORKS)
     set(trial ${PROJECT_BINARY_DIR}/cuda_trial)
     file(WRITE ${trial}/CMakeLists.txt
       "cmake_minimum_required(VERSION 3.25)\nproject(trial LANGUAGES CUDA)\n")
+    file(WRITE ${trial}/settings.cmake "")
+    foreach(variable CMAKE_MAKE_PROGRAM CMAKE_CUDA_COMPILER CMAKE_CUDA_HOST_COMPILER
+        CMAKE_CUDA_FLAGS CMAKE_CUDA_ARCHITECTURES)
+      if(DEFINED ${variable})
+        file(APPEND ${trial}/settings.cmake
+          "set(${variable} [==[${${variable}}]==] CACHE STRING \"\")\n")
+      endif()
+    endforeach()
     execute_process(
-      COMMAND ${CMAKE_COMMAND} -S ${trial} -B ${trial}/build
-        -DCMAKE_CUDA_COMPILER=${CMAKE_CUDA_COMPILER}
-        "-DCMAKE_CUDA_ARCHITECTURES=${CMAKE_CUDA_ARCHITECTURES}"
-      RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+      COMMAND ${CMAKE_COMMAND} --fresh -G "${CMAKE_GENERATOR}" -C ${trial}/settings.cmake
+        -S ${trial} -B ${trial}/build
+      RESULT_VARIABLE failed OUTPUT_FILE ${trial}/log.txt ERROR_FILE ${trial}/log.txt)
     if(failed)
-      isoscale_no_cuda("${CMAKE_CUDA_COMPILER} does not work with this host compiler: see \
-${trial}/build/CMakeFiles/CMakeError.log")
+      isoscale_no_cuda("${nvcc} does not work: see ${trial}/log.txt")
       return()
     endif()
     set(ISOSCALE_CUDA_WORKS ON CACHE INTERNAL "the CUDA compiler was tried")
   endif()
   enable_language(CUDA)
+  # Kept, so that later configurations ask the same nvcc.
+  set(CMAKE_CUDA_COMPILER ${CMAKE_CUDA_COMPILER} CACHE FILEPATH "CUDA compiler")
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
     isoscale_no_cuda("CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old: 12 or newer is needed")
     return()
@@ -79,10 +105,10 @@ ${trial}/build/CMakeFiles/CMakeError.log")
   endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # named as a target below, where linkers find it
   find_package(CUDAToolkit QUIET)
-  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ENV NCCL_HOME ${NCCL_ROOT} ${CUDAToolkit_INCLUDE_DIRS}
-    PATH_SUFFIXES include)
-  find_library(NCCL_LIBRARY nccl HINTS ENV NCCL_HOME ${NCCL_ROOT} ${CUDAToolkit_LIBRARY_DIR}
-    PATH_SUFFIXES lib lib64)
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${NCCL_ROOT} ENV NCCL_ROOT ENV NCCL_HOME
+    ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
+  find_library(NCCL_LIBRARY nccl HINTS ${NCCL_ROOT} ENV NCCL_ROOT ENV NCCL_HOME
+    ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib lib64)
   if(NOT TARGET CUDA::cudart_static OR NOT TARGET CUDA::cublasLt)
     isoscale_no_cuda("the CUDA Toolkit beside ${CMAKE_CUDA_COMPILER} lacks its runtime or cuBLAS")
     return()
