@@ -258,8 +258,9 @@ may_need_two_sockets() {
     !/^#/ { ++threads; if (!seen[$0]++) ++size[$2] }
     END { for (socket in size) { total += size[socket]; whole += int(size[socket] / cores) }
           print threads + 0, total + 0, whole + 0 }')
-  (( ranks_per_node * cores <= total )) || return 1  # which Open MPI refuses with reason
-  (( whole < ranks_per_node || $(thread_count) < threads ))  # of which socket it has some is not known
+  (( ranks_per_node * cores <= total )) || return 1  # Open MPI rightly refuses this
+  # If this process may use only part of the node, the sockets of its cores are not known.
+  (( whole < ranks_per_node || $(thread_count) < threads ))
 }
 
 # mpirun_command MPI: sets the array command.
@@ -267,8 +268,6 @@ mpirun_command() {
   command=("$mpirun" -n "$ranks")
   case $1 in
     openmpi)
-      # By its whole path it finds its own parts on other hosts, too, however it was built.
-      [[ -z $hosts$hostfile ]] || command[0]=$(command -v -- "$mpirun")
       # Part of the command, so that what is shown works where it is pasted.
       [[ $(id -u) -ne 0 ]] ||
         command=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "${command[@]}")

@@ -145,6 +145,17 @@ struct Worst {
   std::size_t devices = 0;  ///< number of devices with any reason
 };
 
+constexpr std::string_view power_cap = "software power cap";
+
+/// Returns the median clock of the device that has these reasons; absent if it was not sampled.
+std::optional<double> clock_beside(const devices::UsableSeries& usable,
+                                   const results::DeviceSeries& reasons) {
+  const auto* const clock = usable.find(reasons.rank, reasons.device, "sm_clock");
+  return clock == nullptr ? std::nullopt : statistics::median(clock->value);
+}
+
+/// Of devices with a power cap, the one with the lowest clock is the worst; otherwise the one that
+/// has a reason in the largest share of samples.
 Worst worst_of(const devices::UsableSeries& usable, double begin) {
   Worst worst;
   for (const results::DeviceSeries* const series : usable.series) {
@@ -152,7 +163,14 @@ Worst worst_of(const devices::UsableSeries& usable, double begin) {
     const auto all = devices::held_down(*series, begin);
     if (!all.empty()) ++worst.devices;
     for (const devices::HeldDown& held : all) {
-      if (worst.series != nullptr && held.share <= worst.held.share) continue;
+      if (worst.series != nullptr) {
+        const bool are_caps = held.reason == power_cap && worst.held.reason == power_cap;
+        const auto clock = clock_beside(usable, *series);
+        const auto other = clock_beside(usable, *worst.series);
+        const bool is_worse =
+            are_caps && clock && other ? *clock < *other : held.share > worst.held.share;
+        if (!is_worse) continue;
+      }
       worst.series = series;
       worst.held = held;
     }
@@ -288,6 +306,7 @@ Said throttling(const PointSubject& subject, const Rule& rule) {
   const devices::UsableSeries usable = devices::usable_series(*point.data);
   const Worst worst = worst_of(usable, devices::warm_up_seconds(*point.data));
   if (worst.series == nullptr) return std::nullopt;
+  const bool is_power = worst.held.reason == power_cap;
   Finding said{.size = worst.held.share};
   const std::string more =
       worst.devices > 1 ? fmt::format(" and {} more", worst.devices - 1) : std::string{};
@@ -297,20 +316,23 @@ Said throttling(const PointSubject& subject, const Rule& rule) {
   said.add("share of samples", worst.held.share);
   const auto* const facts = facts_of(subject.run.rank_facts, *point.data, worst.series->rank);
   const auto highest = facts == nullptr ? std::nullopt : number_of(*facts, "gpu_sm_clock_max");
-  const auto* const clocks = usable.find(worst.series->rank, worst.series->device, "sm_clock");
-  const auto usual = clocks == nullptr ? std::nullopt : statistics::median(clocks->value);
+  const std::optional<double> usual = clock_beside(usable, *worst.series);
   if (usual) said.add("SM clock", *usual, Unit::hertz);
   if (usual && highest.value_or(0) > 0) {
     said.add("highest", *highest, Unit::hertz);
     const auto share = gemm_share(point);
     // GPUs under full load run at their power limit. Only one that is slower than the others loses.
-    const bool is_usual = worst.held.reason == "software power cap" &&
-                          *usual > rule.limit("clock of others") * usual_clock(usable).value_or(0);
+    const bool is_usual =
+        is_power && *usual > rule.limit("clock of others") * usual_clock(usable).value_or(0);
     if (share && !is_usual) said.severity = std::clamp(*share * (1 - *usual / *highest), 0.0, 1.0);
   }
-  said.next_step = worst.held.reason == "software power cap"
-                       ? "this is usual under full load; compare limits: nvidia-smi -q -d POWER"
-                       : "check cooling and power supply: nvidia-smi -q -d PERFORMANCE,TEMPERATURE";
+  said.next_step = "check cooling and power supply: nvidia-smi -q -d PERFORMANCE,TEMPERATURE";
+  if (is_power) {
+    said.next_step = "this is usual under full load; compare limits: nvidia-smi -q -d POWER";
+  }
+  if (worst.held.reason == "clock settings") {
+    said.next_step = "reset the clocks if nobody wants them so: nvidia-smi -rac, nvidia-smi -rgc";
+  }
   return said;
 }
 

@@ -105,7 +105,9 @@ std::string work_text(const results::PointData& data) {
     parts.emplace_back("the vocabulary's GEMMs (vocabulary=off)");
   }
   if (option_of(data, "optimizer") == "sgd") parts.emplace_back("Adam (optimizer=sgd)");
-  return parts.empty() ? "" : "GEMMs and communication, without " + base::listed(parts);
+  if (parts.empty()) return "";
+  const bool has_elementwise = option_of(data, "elementwise") != "off";
+  return (has_elementwise ? "without " : "GEMMs and communication, without ") + base::listed(parts);
 }
 
 std::string folded_text(const results::PointData& data) {

@@ -87,15 +87,17 @@ std::vector<results::DeviceSeries> DeviceSampler::stop() {
 
 void DeviceSampler::run(const std::stop_token& stopped) {
   // Questions to a driver may hold up the work that is measured: between samples the thread waits
-  // this many times as long as the last one took.
+  // this many times as long as the last one took, but at most longest_pause.
   constexpr int least_pause = 9;
+  constexpr std::chrono::seconds longest_pause{1};
   Clock::time_point next = Clock::now();
   Clock::duration took{};
   while (true) {
     next += std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(interval_.value()));
     // Samples that this thread missed because the machine was busy are not taken later.
-    next = std::max(next, Clock::now() + least_pause * took);
+    next =
+        std::max(next, Clock::now() + std::min<Clock::duration>(least_pause * took, longest_pause));
     std::unique_lock lock{mutex_};
     wake_.wait_until(lock, stopped, next, [] { return false; });
     lock.unlock();

@@ -118,7 +118,11 @@ Answer judge_compute_mode(const JobGpu& one) {
   if (!one.gpu->compute_mode) return not_known;
   const std::string& mode = *one.gpu->compute_mode;
   if (one.ranks.empty()) return nothing_wrong;
-  if (mode == "prohibited") return {.wrong = "compute mode 'prohibited'"};
+  if (mode == "prohibited") {
+    return {.wrong = "compute mode 'prohibited'",
+            .cost = "ranks cannot create a CUDA context",
+            .verdict = stop};
+  }
   if (!mode.starts_with("exclusive") || one.ranks.size() < 2) return nothing_wrong;
   return wrong("compute mode '{}', but {} use it", mode, base::counted(one.ranks.size(), "rank"));
 }

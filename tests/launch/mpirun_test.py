@@ -80,12 +80,6 @@ class Commands(Case):
         self.stand_in("nproc", "echo 12")  # of which socket is not known
         self.assertIn(DIVIDED, self.command("-n 2 --cores-per-rank 3 run"))
 
-    def test_open_mpi_finds_itself_on_other_hosts(self):
-        """By the path of mpirun, where it was built without a prefix by default."""
-        [line] = self.shown("mpirun.sh", "--program", self.program,
-                            "--print --hosts a -n 1 --bind none run")
-        self.assertTrue(line.startswith(f"{self.stand_ins}/mpirun -n 1 "), line)
-
     def test_open_mpi_of_root(self):
         """It wants to be told twice; the command that is shown says so itself."""
         self.stand_in("id", "echo 0")

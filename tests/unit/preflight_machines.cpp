@@ -366,7 +366,7 @@ const std::vector<Fault>& faults() {
       of_gpu(3, "throttle", "", &GpuFacts::throttle_reasons,
              std::vector<std::string>{"hardware thermal slowdown", "application clock settings"}),
       of_gpu(6, "vbios", "96.00.68.00.01 96.00.A5.00.01", &GpuFacts::vbios, "96.00.68.00.01"),
-      {{"warning compute-mode|c0|GPU 6 (0000:07:00.0)|"},
+      {{"stop compute-mode|c0|GPU 6 (0000:07:00.0)|"},
        [](JobFacts& job) { gpu_at(job, 0, 6).compute_mode = "prohibited"; }},
       of_gpu(4, "mig", "", &GpuFacts::mig, true),
       of_gpu(0, "ecc", "", &GpuFacts::ecc, false),

@@ -144,7 +144,7 @@ TEST(XidCheck, TellsHardwareFromMistakesOfPrograms) {
   }
 }
 
-TEST(ComputeModeCheck, WarnsWhereRanksMayNotCompute) {
+TEST(ComputeModeCheck, StopsOrWarnsWhereRanksMayNotCompute) {
   JobFacts job = gpu_job(1, 2);
   on_job_gpus(&GpuFacts::compute_mode, "exclusive process")(job);
   expect_said(job, "compute-mode", {{"ok"}});
@@ -152,7 +152,7 @@ TEST(ComputeModeCheck, WarnsWhereRanksMayNotCompute) {
   expect_said(
       job, "compute-mode",
       {{"warning|c0|GPU 0 (0000:01:00.0)|2"},
-       {"warning|c0|GPU 0 (0000:01:00.0)|", on_job_gpus(&GpuFacts::compute_mode, "prohibited")}});
+       {"stop|c0|GPU 0 (0000:01:00.0)|", on_job_gpus(&GpuFacts::compute_mode, "prohibited")}});
 }
 
 TEST(OtherProcessesCheck, TellsThemFromTheJobsOwn) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
@@ -23,7 +24,8 @@ namespace isoscale::executor::cuda {
 
 /// Collective over `point`: runs `work`. If `work` throws on any rank, all ranks throw: Unsupported
 /// if all errors are Unsupported, NeverReady if all are Unsupported or NeverReady, otherwise Error.
-/// A rank whose GPU is lost throws its own error, which ends the job: no later point could run.
+/// With AgreedError, which fails one point only, a rank whose GPU is lost throws its own error,
+/// which ends the job: no later point could run.
 template <class Error = base::AgreedError, class Work>
 void agreed(const comm::Communicator& point, const Work& work) {
   std::string problem;
@@ -37,7 +39,9 @@ void agreed(const comm::Communicator& point, const Work& work) {
     problem = error.what();
     severity = never_ready;
   } catch (const std::exception& error) {
-    if (gpu_is_lost()) throw;
+    if constexpr (std::is_same_v<Error, base::AgreedError>) {
+      if (gpu_is_lost()) throw;
+    }
     problem = error.what();
     severity = fails;
   }

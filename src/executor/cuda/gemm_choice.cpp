@@ -27,7 +27,8 @@ constexpr std::size_t word_digits = 16;
 /// The largest workspace of an algorithm, in bytes; cuBLAS itself uses 32 MiB on Hopper.
 constexpr std::size_t most_workspace = std::size_t{32} << 20U;
 constexpr int most_candidates = 16;
-/// The largest number of GEMM shapes of a rank for which algorithms are timed: a minute's work.
+/// The largest number of GEMM shapes for which a rank times algorithms in one call of decide().
+/// That many take about a minute.
 constexpr std::size_t most_timed = 100;
 // The following times are in seconds. They are long because an idle GPU runs at a low clock and
 // needs a while to raise it, and a busy GPU lowers it again when it reaches its power limit.
@@ -231,7 +232,7 @@ GemmChoice fastest_algorithm(cublasLtHandle_t library, const GemmProblem& proble
           .candidates = static_cast<int>(field.size())};
 }
 
-/// Splits a text into lines. Each line of the text ends with a line break, which is left out.
+/// Splits a text into lines; a line break at its end begins no further line.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines = base::split(text, '\n');
   if (lines.back().empty()) lines.pop_back();

@@ -158,7 +158,7 @@ class CudaSession final : public Session {
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
-  /// The first places a traced play on the host's clock.
+  /// Two events by which anchor() compares the clocks of host and GPU; it leaves the better first.
   std::array<Event, 2> anchors_{make_event(Timing::on), make_event(Timing::on)};
   /// The captured graphs of sections. The first execution of a section does not use a graph.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;

@@ -180,7 +180,8 @@ double tolerance(const workloads::Request& twin) {
   double computed = tolerance(twin.precision);
   if (twin.precision == program::Precision::f16 || twin.precision == program::Precision::bf16) {
     const double roundings = twin.model.layers * std::max(1.0, twin.mesh.tp / 4.0);
-    computed *= std::max(1.0, 0.3 * std::sqrt(roundings));
+    constexpr double most = 0.5;  // a missing update differs by 1
+    computed = std::min(most, computed * std::max(1.0, 0.3 * std::sqrt(roundings)));
   }
   using workloads::stack::GradientType, workloads::stack::TrainingOptions;
   switch (workloads::stack::option_of(twin, "grad_dtype", &TrainingOptions::grad_dtype)) {

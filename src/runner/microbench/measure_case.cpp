@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/warn.hpp"
 #include "statistics/estimate.hpp"
 #include "workloads/bench/exact_data.hpp"
 
@@ -86,8 +87,9 @@ class CasePlayer {
            .launches = hides ? executor::Launches::hidden : executor::Launches::counted});
       is_late_ = time.is_late;
       return units::to_seconds(time.end - time.begin).value();
-    } catch (const executor::NoAnswer&) {
+    } catch (const executor::NoAnswer& error) {
       if (!has_timeout()) throw;
+      base::warn(fmt::format("isoscale: no answer: {}", error.what()));
       has_timed_out_ = true;
       return 0;
     }

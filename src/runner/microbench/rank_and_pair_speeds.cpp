@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "runner/microbench/rank_and_pair_speeds.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <variant>
 
 #include "base/error.hpp"
+#include "base/warn.hpp"
 #include "program/builder.hpp"
 #include "timeline/timeline.hpp"
 #include "workloads/gemm/gemm.hpp"
@@ -89,7 +92,8 @@ std::optional<double> play(executor::SessionPtr& session, program::Section secti
   try {
     const auto time = session->play({.section = section, .times = times, .timeout = answer_time});
     return units::to_seconds(time.end - time.begin).value();
-  } catch (const executor::NoAnswer&) {
+  } catch (const executor::NoAnswer& error) {
+    base::warn(fmt::format("isoscale: no answer: {}", error.what()));
     session->abandon();
     session.reset();
     return std::nullopt;

@@ -241,7 +241,7 @@ function differenceChart(compare, names) {
   const marked = differences.some((at) => at.marks.length > 0);
   return {
     id: "compare-differences", title: `Against ${first}`,
-    note: `left of the line: slower than ${first}; whiskers: 95% over launches, with an arrow where they leave the chart, and need 3 launches per side` +
+    note: `left of the line: slower than ${first}; whiskers (with 3 or more launches per side): 95% over launches, with an arrow where they leave the chart` +
       `${asked ? "; dashed red: the gate" : ""}${marked ? "; *: unlike, compared anyway" : ""}`,
     switches: [{ name: "what", label: "show", choices: differences.some((at) => known(at.efficiency.points)) ? ["throughput", "efficiency"] : ["throughput"] }],
     height: heightOf(differences.length),
