@@ -345,6 +345,11 @@ TEST(Report, GivesMfuOfTheMeasuredCeiling) {
   RunData other = curve_with_parts();
   for (results::PointData& point : other.points) point.dtype = "f64";
   EXPECT_FALSE(curve_of(other).points.at(1).mfu) << "the ceiling is of f32";
+  EXPECT_FALSE(curve_of(other).points.at(1).mfu_of_peak) << "of an unknown GPU";
+  for (results::PointData& point : other.points) point.dtype = "bf16";
+  for (results::RankFacts& facts : other.rank_facts) facts.text["gpu_name"] = "NVIDIA H100 SXM";
+  const PointReport on_gpu = curve_of(other).points.at(1);
+  EXPECT_NEAR(on_gpu.mfu_of_peak.value_or(0), *on_gpu.flops_per_rank / 989.4e12, 1e-12);
 }
 
 std::vector<breakdown::LinkShare> link_shares(const RunData& run, std::size_t point = 1) {

@@ -330,6 +330,24 @@ TEST(Throttling, IsFoundWithItsReasonAndClock) {
   EXPECT_TRUE(finding(sampled(power_cap, 2), "throttling"));
 }
 
+/// A GPU under full load runs at its power limit, and loses only if it is slower than others.
+TEST(Throttling, ByThePowerCapIsJudgedAgainstOtherGpus) {
+  constexpr double power_cap = 0x04;
+  results::RunData run = sampled(power_cap, 20);
+  EXPECT_FALSE(finding(run, "throttling")->severity);
+  auto& series = run.points[0].device_series;
+  for (const int gpu : {1, 2}) {
+    for (const std::size_t i : {0U, 1U}) {
+      series.push_back(series[i]);
+      series.back().device = fmt::format("gpu {}", gpu);
+    }
+  }
+  EXPECT_FALSE(finding(run, "throttling")->severity);
+  series.back().value.assign(20, 1.2e9);
+  expect_finding(run, "throttling",
+                 {.severity = about(0.8 * 0.4), .sentence = HasSubstr("gpu 2 and 2 more")});
+}
+
 /// Eight GPUs of a node.
 results::RunData gpus(const char* model, double links) {
   results::RunData run = samples::run();
