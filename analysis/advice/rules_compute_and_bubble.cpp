@@ -154,8 +154,8 @@ std::optional<double> clock_beside(const devices::UsableSeries& usable,
   return clock == nullptr ? std::nullopt : statistics::median(clock->value);
 }
 
-/// Of devices with a power cap, the one with the lowest clock is the worst; otherwise the one that
-/// has a reason in the largest share of samples.
+/// Returns the device whose clocks were held down most: the one that has a reason in the largest
+/// share of samples or, among devices with a power cap, the one with the lowest clock.
 Worst worst_of(const devices::UsableSeries& usable, double begin) {
   Worst worst;
   for (const results::DeviceSeries* const series : usable.series) {

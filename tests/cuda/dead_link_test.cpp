@@ -45,7 +45,7 @@ TEST_F(DeadLinks, AreFailedRowsOfP2p) {
   EXPECT_EQ(data.status, results::PointStatus::failed);
   EXPECT_EQ(data.rows.empty(), gpus_.world.rank() != 0);
   for (const results::RowData& row : data.rows) {
-    EXPECT_THAT(row.reason, HasSubstr("no answer within 30 s between"));
+    EXPECT_THAT(row.reason, HasSubstr("no answer (time limit 30 s) between"));
   }
 }
 

@@ -339,7 +339,7 @@ def main():
     for part in options.parts or range(len(LIMITS)):
         contact.play(part)
     print(f"\nAll of it: {contact.output}, {contact.archive}")
-    return any(step["verdict"] in ("FAILED", "timeout") for step in contact.steps)
+    return any(step["verdict"] in ("FAILED", "timeout", "below the goal") for step in contact.steps)
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ class Silent : public P2p {
   void expect_all_but_the_pair(const PointData& data) {
     EXPECT_EQ(data.status, PointStatus::failed);
     const int last = world_.size() - 1;
-    EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer within 300 ms"), HasSubstr(end(1)),
+    EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer (time limit 300 ms)"), HasSubstr(end(1)),
                                    HasSubstr(end(last))));
     std::size_t failed = 0;
     for (const RowData& row : data.rows) {
@@ -127,7 +127,7 @@ class Silent : public P2p {
       if (is_pair || !row.number.contains("src")) {
         ++failed;
         EXPECT_EQ(row.status, PointStatus::failed);
-        EXPECT_THAT(row.reason, AllOf(HasSubstr("no answer within 300 ms"), HasSubstr(end(1)),
+        EXPECT_THAT(row.reason, AllOf(HasSubstr("no answer (time limit 300 ms)"), HasSubstr(end(1)),
                                       HasSubstr(end(last))));
         EXPECT_TRUE(row.times.empty());
       } else {
@@ -158,7 +158,7 @@ TEST_F(Silent, MatchingsFailAsAWhole) {
   EXPECT_EQ(data.status, PointStatus::failed);
   if (world_.rank() != 0) return;
   ASSERT_EQ(data.rows.size(), 1U);
-  EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer within 300 ms"), HasSubstr(end(3))));
+  EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer (time limit 300 ms)"), HasSubstr(end(3))));
 }
 
 TEST(Sniff, MeasuresWhatEachRankComputesAndExchanges) {

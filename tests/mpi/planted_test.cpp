@@ -251,6 +251,20 @@ workloads::Request planted_twin(const mesh::Shape& mesh, Precision precision,
   return hybrid.twin(hybrid.scale(base, mesh, workloads::Scaling::strong));
 }
 
+TEST(TwinTolerance, OfNarrowTypesGrowsWithTheDepthUpToHalf) {
+  const auto of = [](Precision precision, int layers, int tp) {
+    workloads::Request twin = planted_twin({.tp = tp}, precision, {});
+    twin.model.layers = layers;
+    return measure::tolerance(twin);
+  };
+  EXPECT_DOUBLE_EQ(of(Precision::bf16, 11, 4), 0.1);
+  EXPECT_NEAR(of(Precision::bf16, 96, 8), 0.03 * std::sqrt(96 * 2.0), 1e-12);
+  EXPECT_NEAR(of(Precision::f16, 96, 8), 0.006 * std::sqrt(96 * 2.0), 1e-12);
+  EXPECT_DOUBLE_EQ(of(Precision::bf16, 4096, 8), 0.5);
+  EXPECT_DOUBLE_EQ(of(Precision::f32, 96, 8), 1e-4);
+  EXPECT_DOUBLE_EQ(of(Precision::tf32, 96, 8), 1e-2);
+}
+
 /// Collective. Streams are folded: what a wrong program computes is then always the same.
 class Planted : public testing::TestWithParam<Precision> {
  protected:

@@ -80,10 +80,9 @@ constexpr std::uint32_t most_sends = 64;
 /// the largest of them has pieces of this size, within the limits here.
 constexpr std::uint64_t bytes_of_block = std::uint64_t{64} << 10U;
 /// The largest number of thread blocks that write at the same time, over all messages of an
-/// exchange that sends no more messages than this. A put reads memory with a latency of about 1 us,
-/// so that NVLink at 450 GB/s (900 GB/s) per direction needs 450 KB (900 KB) in flight; 16 blocks
-/// have 1 MB. More blocks would not be faster, and next to one that waits for its receiver, a
-/// multiprocessor has no room for a block of a GEMM.
+/// exchange that sends no more messages than this. With an assumed latency of 1 us, NVLink at 450
+/// GB/s (900 GB/s) per direction needs 450 KB (900 KB) in flight; 16 blocks have 1 MB. Next to a
+/// block that waits for its receiver, a multiprocessor has no room for a block of a GEMM.
 constexpr std::uint32_t most_blocks = 16;
 
 int widest_group(const mesh::Shape& mesh) {

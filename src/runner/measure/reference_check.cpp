@@ -171,7 +171,7 @@ Difference compare(executor::Session& session, const program::RankProgram& progr
 
 double tolerance(program::Precision precision) {
   // The tolerances are in the order of program::Precision: f64, f32, tf32, f16, bf16, fp8.
-  constexpr std::array<double, 6> tolerances{1e-11, 1e-4, 2e-2, 2e-2, 1e-1, 3e-1};
+  constexpr std::array<double, 6> tolerances{1e-11, 1e-4, 1e-2, 2e-2, 1e-1, 3e-1};
   static_assert(static_cast<std::size_t>(program::Precision::fp8) + 1 == tolerances.size());
   return tolerances.at(static_cast<std::size_t>(precision));
 }

@@ -41,16 +41,15 @@ inline constexpr int twin_steps = 2;
 /// the largest magnitude in the tensor. Except in f64, it is two to nine times the worst difference
 /// that was measured: f32 1.9e-5, tf32 1.1e-3, f16 4.7e-3, bf16 3.3e-2 (on 8 pipeline stages; half
 /// of that on 2), fp8 1.4e-1 (on 4 ranks). These were measured on all meshes of 1, 4 and 8 ranks,
-/// with options that cover all code paths, on the host executor with emulated narrow types. The
-/// tolerance of tf32 also covers tensor cores that cut off the inputs' digits (1.0e-2). A missing
-/// update or all-reduce exceeds the tolerance in every precision, since changes of weights are
-/// compared, too; tests inject both errors.
+/// with options that cover all code paths, on the host executor with emulated narrow types. A
+/// missing update or all-reduce exceeds the tolerance in every precision, since changes of weights
+/// are compared, too; tests inject both errors.
 [[nodiscard]] double tolerance(program::Precision precision);
 /// Returns the larger of two tolerances: for the type in which the twin computes, and for the type
 /// in which it communicates gradients. In f16 and bf16, errors grow with the square root of the
 /// number of layers and, where tp reduces, of ranks along tp: bf16 with ring all-reduces by 8 ranks
 /// has 3.9e-2 on 8 layers, 1.1e-1 on 48 and 2.0e-1 on 96 (emulated). For such twins the tolerance
-/// grows alike.
+/// grows alike, up to 0.5.
 [[nodiscard]] double tolerance(const workloads::Request& twin);
 
 /// Whole tensors (not the shards of one rank) by name. All elements are f64.

@@ -115,7 +115,7 @@ class BenchRun {
       for (const workloads::RowSpec& row : rows_of(one)) {
         data_.rows.push_back(
             row_of(row, PointStatus::failed,
-                   fmt::format("no answer within {} on {}", units::format(timeout_),
+                   fmt::format("no answer (time limit {}) on {}", units::format(timeout_),
                                names_[static_cast<std::size_t>(waiting.front())])));
       }
     }
@@ -221,7 +221,7 @@ class BenchRun {
         const auto& low = names_[static_cast<std::size_t>(spec.silent->first)];
         const auto& high = names_[static_cast<std::size_t>(spec.silent->second)];
         data_.rows.push_back(row_of(spec, PointStatus::failed,
-                                    fmt::format("no answer within {} between {} and {}",
+                                    fmt::format("no answer (time limit {}) between {} and {}",
                                                 units::format(timeout_), low, high)));
         continue;
       }
