@@ -326,6 +326,37 @@ TEST_P(Planted, ErrorsAreCaughtInGatheredOutputs) {
   EXPECT_GE(caught_, 1);
 }
 
+/// Loses 0.2% of the first stage's gradients, about as much as one of 500 replicas adds to them.
+class LosesGradients final : public executor::Executor {
+ public:
+  explicit LosesGradients(executor::Executor& plain) : plain_(plain) {}
+  [[nodiscard]] const executor::Description& describe() const override { return plain_.describe(); }
+  [[nodiscard]] executor::SessionPtr prepare(const Set& set, const comm::Communicator& point,
+                                             const executor::SessionOptions& options) override {
+    Set bad = set;
+    for (Op* op : ops_with<Gemm>(bad.programs.front().step().ops)) {
+      auto& gemm = std::get<Gemm>(op->payload);
+      if (is_weight_gradient(*op, gemm)) gemm.alpha *= 0.998;
+    }
+    return plain_.prepare(bad, point, options);
+  }
+
+ private:
+  executor::Executor& plain_;
+};
+
+TEST_P(Planted, ErrorsThatRoundingHidesAreCaughtInF32) {
+  LosesGradients executor{is_wide() ? *ranks_.folded : *ranks_.emulating};
+  for (const mesh::Shape& mesh : planted_meshes(ranks_.world.size())) {
+    const workloads::Request twin = planted_twin(mesh, GetParam(), {{"schedule", "1f1b"}});
+    const measure::Verdict verdict =
+        measure::verify_twin(workloads::find_workload("hybrid"), twin, executor, ranks_.world);
+    EXPECT_FALSE(verdict.ok) << verdict.detail;
+    EXPECT_THAT(verdict.detail,
+                HasSubstr(GetParam() == Precision::f64 ? "in f64, 1e-11" : "in f32, 1e-04"));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions, Planted,
                          testing::Values(Precision::f64, Precision::f32, Precision::tf32,
                                          Precision::f16, Precision::bf16, Precision::fp8),

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <span>
@@ -113,6 +114,70 @@ std::string missing_tensor(const program::RankProgram& program, const mesh::Coor
   return "";
 }
 
+/// Collective: returns why `work` failed, with the rank on which it did; "" if all ranks are done.
+template <class Work>
+std::string agreed(const comm::Communicator& point, const Work& work) {
+  return comm::all_ok(point, comm::problem_in(work)).why;
+}
+
+/// Collective: gives all ranks the tensors of the reference, which rank 0 computes. Returns why
+/// that failed; "" if it did not.
+std::string share_reference(const workloads::Workload& workload, const workloads::Request& twin,
+                            const comm::Communicator& point, Tensors& reference) {
+  const comm::Communicator self = point.split(point.rank(), 0);
+  std::string why = agreed(point, [&] {
+    if (point.rank() == 0) reference = reference_tensors(workload, twin, self);
+  });
+  if (why.empty()) broadcast(reference, point);
+  return why;
+}
+
+/// Collective: plays the programs of a twin and compares what they compute with the reference.
+/// If the results are equal, the detail of the verdict is their difference.
+Verdict compare_with(const Tensors& reference, const program::ProgramSet& set,
+                     const workloads::Request& twin, executor::Executor& executor,
+                     const comm::Communicator& point) {
+  executor::SessionPtr session;
+  bool is_supported = true;
+  std::string problem = comm::problem_in([&] {
+    try {
+      session = executor.prepare(set, point);
+    } catch (const executor::Unsupported&) {
+      is_supported = false;
+      throw;
+    }
+  });
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
+    const bool fails = point.all_max(is_supported && !problem.empty() ? 1.0 : 0.0) > 0;
+    if (fails) return {false, vote.why};
+    return {.ok = false, .detail = vote.why, .unsupported = is_supported ? vote.why : problem};
+  }
+  const program::RankProgram& program = set.of(point.rank());
+  const Initial initial = play_twin(*session, program);
+
+  Difference mine;
+  const mesh::Coordinates at = mesh::coordinates(set.mesh, point.rank());
+  const double allowed = tolerance(twin);
+  problem = comm::problem_in([&] { mine = compare(*session, program, at, initial, reference); });
+  if (problem.empty() && mine.relative > allowed) {
+    problem = fmt::format(
+        "{} differs from one rank's by {:.2e} of its largest element in {}, {:.0e} allowed",
+        mine.name, mine.relative, program::name(twin.precision), allowed);
+  }
+  const comm::Vote vote = comm::all_ok(point, problem);
+  const double worst = point.all_max(mine.relative);
+  if (!vote.ok) return {false, vote.why, worst};
+  const std::string missing = missing_tensor(program, at, reference, point);
+  if (!missing.empty()) {
+    return {false, fmt::format("no rank holds some of {}: it was not compared", missing)};
+  }
+  return {true,
+          fmt::format("within {:.1e} ({:.0e} allowed)", worst, allowed),
+          worst,
+          {},
+          session->facts().gemm_choices};
+}
+
 }  // namespace
 
 Initial play_twin(executor::Session& session, const program::RankProgram& program) {
@@ -199,70 +264,44 @@ Verdict verify_programs(const program::ProgramSet& set, const workloads::Workloa
                         const workloads::Request& twin, executor::Executor& executor,
                         const comm::Communicator& point) {
   Tensors reference;
-  const comm::Communicator self = point.split(point.rank(), 0);
-  std::string problem;
-  if (point.rank() == 0) {
-    problem = comm::problem_in([&] { reference = reference_tensors(workload, twin, self); });
-  }
-  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
-  broadcast(reference, point);
-
-  executor::SessionPtr session;
-  bool is_supported = true;
-  problem = comm::problem_in([&] {
-    try {
-      session = executor.prepare(set, point);
-    } catch (const executor::Unsupported&) {
-      is_supported = false;
-      throw;
-    }
-  });
-  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
-    const bool fails = point.all_max(is_supported && !problem.empty() ? 1.0 : 0.0) > 0;
-    if (fails) return {false, vote.why};
-    return {.ok = false, .detail = vote.why, .unsupported = is_supported ? vote.why : problem};
-  }
-  const program::RankProgram& program = set.of(point.rank());
-  const Initial initial = play_twin(*session, program);
-
-  Difference mine;
-  const mesh::Coordinates at = mesh::coordinates(set.mesh, point.rank());
-  const double allowed = tolerance(twin);
-  problem = comm::problem_in([&] { mine = compare(*session, program, at, initial, reference); });
-  if (problem.empty() && mine.relative > allowed) {
-    problem =
-        fmt::format("{} differs from one rank's by {:.2e} of its largest element, {:.0e} allowed",
-                    mine.name, mine.relative, allowed);
-  }
-  const comm::Vote vote = comm::all_ok(point, problem);
-  const double worst = point.all_max(mine.relative);
-  if (!vote.ok) return {false, vote.why, worst};
-  const std::string missing = missing_tensor(program, at, reference, point);
-  if (!missing.empty()) {
-    return {false, fmt::format("no rank holds some of {}: it was not compared", missing)};
-  }
-  return {true,
-          fmt::format("twin on mesh {}, {} steps: {} equal one rank's in f64 within {:.1e} ({:.0e} "
-                      "allowed)",
-                      mesh::to_string(set.mesh), twin_steps,
-                      workload.is_bench() ? "outputs and cache" : "outputs, gradients and weights",
-                      worst, allowed),
-          worst,
-          {},
-          session->facts().gemm_choices};
+  const std::string why = share_reference(workload, twin, point, reference);
+  return why.empty() ? compare_with(reference, set, twin, executor, point) : Verdict{false, why};
 }
 
 Verdict verify_twin(const workloads::Workload& workload, const workloads::Request& request,
                     executor::Executor& executor, const comm::Communicator& point) {
-  program::ProgramSet set;
   workloads::Request twin;
-  const std::string problem = comm::problem_in([&] {
-    twin = workload.twin(request);
-    set = workload.build(twin);
-    if (point.rank() == 0) program::check(set);
-  });
-  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
-  return verify_programs(set, workload, twin, executor, point);
+  std::string why = agreed(point, [&] { twin = workload.twin(request); });
+  if (!why.empty()) return {false, why};
+  Tensors reference;
+  const auto verify = [&]() -> Verdict {
+    program::ProgramSet set;
+    why = agreed(point, [&] {
+      set = workload.build(twin);
+      if (point.rank() == 0) program::check(set);
+    });
+    if (why.empty() && reference.empty()) why = share_reference(workload, twin, point, reference);
+    return why.empty() ? compare_with(reference, set, twin, executor, point) : Verdict{false, why};
+  };
+  Verdict verdict = verify();
+  if (!verdict.ok) return verdict;
+  verdict.detail = fmt::format(
+      "twin on mesh {}, {} steps: {} equal one rank's in f64 {}", mesh::to_string(twin.mesh),
+      twin_steps, workload.is_bench() ? "outputs and cache" : "outputs, gradients and weights",
+      verdict.detail);
+  if (tolerance(twin) <= tolerance(program::Precision::f32)) return verdict;
+
+  twin.precision = program::Precision::f32;
+  twin.options.erase("grad_dtype");
+  Verdict wide = verify();
+  if (!wide.unsupported.empty()) {
+    verdict.detail += fmt::format("; not played in f32: {}", wide.unsupported);
+    return verdict;
+  }
+  if (!wide.ok) return wide;
+  verdict.detail += "; the same program in f32: " + wide.detail;
+  std::ranges::move(wide.gemm_choices, std::back_inserter(verdict.gemm_choices));
+  return verdict;
 }
 
 }  // namespace isoscale::runner::measure

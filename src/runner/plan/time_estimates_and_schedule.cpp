@@ -193,7 +193,11 @@ PointTime estimate(const PlannedPoint& point, const settings::RunConfig& config,
   time.set_up = units::Seconds{
       load.sessions * (communicators * (rates.communicator + for_ranks) + memory / rates.fill)};
   if (point.workload->twin != nullptr) {
-    time.verification = units::Seconds{rates.twin + for_ranks};
+    // A twin in a narrow type is played once more, in f32.
+    using program::Precision;
+    const Precision precision = point.request.precision;
+    const int twins = precision == Precision::f64 || precision == Precision::f32 ? 1 : 2;
+    time.verification = units::Seconds{twins * (rates.twin + for_ranks)};
   }
   if (config.soak && !point.workload->is_bench()) {
     time.verification = time.verification + *config.soak;
