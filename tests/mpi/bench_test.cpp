@@ -188,6 +188,26 @@ TEST_F(Products, AreRightInEveryPrecision) {
   }
 }
 
+/// A library that multiplies f32 in tf32 is found out.
+TEST_F(Products, InTf32AreWrongWhereF32IsAskedFor) {
+  prepare("shapes=31x29x7,30x100x33,64x64x8192 cache=warm");
+  for (program::RankProgram& program : bench_.set.programs) {
+    for (program::Program& step : program.steps) {
+      for (program::Op& op : step.ops) {
+        auto* const gemm = std::get_if<program::Gemm>(&op.payload);
+        if (gemm != nullptr) gemm->mode = program::ComputeMode::tf32;
+      }
+    }
+  }
+  session_ = executor_->prepare(bench_.set, world_);
+  session_->play({.section = program::Section::setup});
+  for (const Case& one : bench_.cases) {
+    play(one);
+    const microbench::Comparison found = compare(one.check->products);
+    EXPECT_GT(found.wrong, found.compared / 2) << title(one);
+  }
+}
+
 /// A training step multiplies transposed operands and, in fp8, operands of two types.
 TEST_F(Products, AreRightWithTheTransposesOfATrainingStep) {
   request_.model = workloads::load_model("tiny");

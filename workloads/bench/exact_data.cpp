@@ -83,7 +83,13 @@ double exact_sums(const ProductTypes& types) {
   return std::min(result, is_fp8(types.a) || is_fp8(types.b) ? of_fp8 : of_others);
 }
 
-PatternGrid grid_of(const ProductTypes& types, std::uint32_t depth) {
+/// The distributions of A and of B.
+struct ProductGrids {
+  PatternGrid a, b;
+};
+
+/// Returns the distribution of both operands of a multiplication that is neither in f32 nor in f64.
+PatternGrid grid_of_narrow(const ProductTypes& types, std::uint32_t depth) {
   constexpr double widest = 127;
   const double limit = exact_sums(types);
   const double range = std::min({widest, std::floor(std::sqrt(limit / depth)),
@@ -95,6 +101,23 @@ PatternGrid grid_of(const ProductTypes& types, std::uint32_t depth) {
   // A sum then exceeds the limit, which is 256 or more, with a probability below 1e-13.
   const double one_in = 2.0 / 3.0 * std::sqrt(8 * static_cast<double>(depth) / limit);
   return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(one_in))};
+}
+
+/// In f32 and f64, the values of A have more bits than the next narrower type: 13 where tf32 has
+/// 11, 25 where f32 has 24. So a library that multiplies in that type, as NVIDIA_TF32_OVERRIDE=1
+/// makes cuBLAS do, has wrong results. B is -1, 0 or 1, and zero so often that the magnitudes of
+/// the products add up to half the limit of exact sums on average, and never to the limit.
+ProductGrids grids_of(const program::Gemm& gemm, const ProductTypes& types) {
+  const bool is_wide = gemm.mode == program::ComputeMode::native && types.a == types.d &&
+                       (types.a == DType::f32 || types.a == DType::f64);
+  if (!is_wide) {
+    const PatternGrid both = grid_of_narrow(types, gemm.k);
+    return {both, both};
+  }
+  const std::int32_t range = (1 << (types.a == DType::f32 ? 13 : 25)) - 1;
+  const double one_in = std::ceil(2.0 / 3.0 * gemm.k * range / exact_sums(types));
+  return {.a = {.range = range},
+          .b = {.range = 1, .one_in = static_cast<std::uint32_t>(std::max(one_in, 1.0))}};
 }
 
 /// One operand: `extent` rows of op(A) or columns of op(B) with `depth` elements each. Their values
@@ -237,20 +260,20 @@ std::vector<std::byte> pattern_table(DType type, int ranks, std::span<const int>
 }
 
 std::vector<program::Fill> product_fills(const program::Gemm& gemm, const ProductTypes& types) {
-  const PatternGrid grid = grid_of(types, gemm.k);
+  const ProductGrids grids = grids_of(gemm, types);
   std::vector<program::Fill> fills;
-  operand_a(gemm).add_fills(grid, fills);
-  operand_b(gemm).add_fills(grid, fills);
+  operand_a(gemm).add_fills(grids.a, fills);
+  operand_b(gemm).add_fills(grids.b, fills);
   fills.push_back(program::constant_fill(gemm.d.slice, never_an_integer));
   return fills;
 }
 
 std::vector<std::byte> product_rows(const program::Gemm& gemm, const ProductTypes& types,
                                     std::uint32_t batch) {
-  const PatternGrid grid = grid_of(types, gemm.k);
+  const ProductGrids grids = grids_of(gemm, types);
   const double limit = exact_sums(types);
-  const std::vector<std::int32_t> a = operand_a(gemm).values(grid, batch);
-  const std::vector<std::int32_t> b = operand_b(gemm).values(grid, batch);
+  const std::vector<std::int32_t> a = operand_a(gemm).values(grids.a, batch);
+  const std::vector<std::int32_t> b = operand_b(gemm).values(grids.b, batch);
   const std::uint64_t size = program::element_size(types.d);
   const std::uint32_t rows = std::min(rows_that_differ, gemm.m);
   std::vector<std::byte> result(rows * gemm.n * size);
