@@ -29,8 +29,23 @@ class InferReference {
   /// Every tensor by the name of its observable.
   measure::Tensors tensors() {
     fill_cache();
-    const std::size_t h = size(m_.hidden);
     const measure::Tensors before = cache_;
+    measure::Tensors result;
+    // In the second step, the last block of the cache has tokens of the first.
+    for (int step = 0; step < measure::twin_steps; ++step) result = answers();
+    for (const auto& [name, after] : cache_) {
+      result[name] = after;
+      Row& change = result[name + std::string{measure::change_suffix}];
+      for (std::size_t i = 0; i < after.size(); ++i)
+        change.push_back(after[i] - before.at(name)[i]);
+    }
+    return result;
+  }
+
+ private:
+  /// The outputs of a prefill and of the decode that follows it.
+  measure::Tensors answers() {
+    const std::size_t h = size(m_.hidden);
     measure::Tensors result;
     const std::string what = has_vocabulary_ ? ".logits" : ".output";
     for (std::size_t sample = 0; sample < samples_; ++sample) {
@@ -50,16 +65,9 @@ class InferReference {
         append(result["decode" + what], has_vocabulary_ ? project(last) : last);
       }
     }
-    for (const auto& [name, after] : cache_) {
-      result[name] = after;
-      Row& change = result[name + std::string{measure::change_suffix}];
-      for (std::size_t i = 0; i < after.size(); ++i)
-        change.push_back(after[i] - before.at(name)[i]);
-    }
     return result;
   }
 
- private:
   static std::size_t size(int number) { return static_cast<std::size_t>(number); }
   static void append(Row& to, const Row& more) { to.insert(to.end(), more.begin(), more.end()); }
 
@@ -92,7 +100,11 @@ class InferReference {
 
   [[nodiscard]] Row project(const Row& x) { return times(x, "vocabulary", size(m_.vocabulary)); }
 
-  [[nodiscard]] std::size_t capacity() const { return prompt_tokens + output_tokens; }
+  /// Both are whole blocks of 16 tokens.
+  [[nodiscard]] static std::size_t capacity() { return 32; }
+  [[nodiscard]] static std::size_t decoded_length(std::size_t position) {
+    return position < 16 ? 16 : 32;
+  }
   [[nodiscard]] std::size_t cell(std::size_t sample, std::size_t head, std::size_t position) const {
     return ((sample * size(m_.kv_heads) + head) * capacity() + position) * size(m_.head_size);
   }
@@ -151,7 +163,7 @@ class InferReference {
         }
       }
     }
-    const std::size_t length = position + x.size();
+    const std::size_t length = x.size() == 1 ? decoded_length(position) : x.size();
     std::vector<Row> context(x.size(), Row(heads * grouped * d, 0.0));
     for (std::size_t p = 0; p < x.size(); ++p) {
       for (std::size_t query = 0; query < heads * grouped; ++query) {
@@ -170,7 +182,7 @@ class InferReference {
   }
 
   /// Tokens; all of the output are decoded.
-  static constexpr std::size_t prompt_tokens = 5, output_tokens = 3;
+  static constexpr std::size_t prompt_tokens = 15, output_tokens = 3;
   workloads::Model m_;
   std::uint64_t seed_;
   std::size_t samples_;
@@ -183,7 +195,7 @@ class InferReference {
 Request request_of(const mesh::Shape& mesh, bool gated, int batch, bool has_vocabulary) {
   Request base{.model = workloads::test_model(
                    std::string{"hidden=12 ffn=16 heads=16 kv_heads=8 head_size=4 layers=8 "
-                               "sequence=5 vocabulary=24"} +
+                               "sequence=15 vocabulary=24"} +
                    (gated ? " gated=1" : "")),
                .precision = Precision::f64,
                .seed = 7};

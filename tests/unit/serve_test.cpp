@@ -267,18 +267,20 @@ double flop_of(const program::ProgramSet& set, program::Section section) {
 /// GEMMs of a token: 2 h (h + 2 kv + h) for projections, 2 x 2 x heads x d x length for attention,
 /// 2 x 2 h f for the pair, and 2 h V for a sample's newest token.
 TEST(ServePrograms, WorkIsOfTheBatchAndThePosition) {
-  const Request request = scale(served("output=3 max_batch=4"_options), {.tp = 2}, Scaling::strong);
+  const Request request =
+      scale(served("prompt=15 output=3 max_batch=4"_options), {.tp = 2}, Scaling::strong);
   const program::ProgramSet set = replica_programs(request);
-  const double h = 16, f = 32, layers = 2, vocabulary = 32, prompt = 6;
+  const double h = 16, f = 32, layers = 2, vocabulary = 32, prompt = 15;
   const auto token = [&](double length) {
     return layers * (2 * h * 4 * h + 4 * h * length + 4 * h * f);
   };
   for (const auto& [index, batch] : {std::pair{0U, 1.0}, std::pair{1U, 2.0}, std::pair{2U, 4.0}}) {
     EXPECT_DOUBLE_EQ(flop_of(set, section_of(index, 0, 3)),
                      batch * (prompt * token(prompt) + 2 * h * vocabulary));
-    for (const std::uint64_t next : {1U, 2U}) {
+    // A decoded token attends to whole blocks of 16 tokens.
+    for (const auto& [next, length] : {std::pair{1U, 16.0}, std::pair{2U, 32.0}}) {
       EXPECT_DOUBLE_EQ(flop_of(set, section_of(index, next, 3)),
-                       batch * (token(prompt + static_cast<double>(next)) + 2 * h * vocabulary));
+                       batch * (token(length) + 2 * h * vocabulary));
     }
   }
 }

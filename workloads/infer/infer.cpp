@@ -88,13 +88,13 @@ double flop_of(const program::ProgramSet& set, program::Section section) {
 }
 
 /// Returns the bytes of keys and values on one rank: 2 x (layers / pp) x batch x (kv_heads / tp) x
-/// positions x head_size elements.
+/// whole_blocks(positions) x head_size elements.
 units::Bytes cache_of(const Request& request, std::uint64_t batch) {
   const Model& model = request.model;
   const auto share = [](int whole, int parts) { return static_cast<std::uint64_t>(whole / parts); };
   const std::uint64_t elements =
       2 * share(model.layers, request.mesh.pp) * batch * share(model.kv_heads, request.mesh.tp) *
-      setting_of(request).positions() * static_cast<std::uint64_t>(model.head_size);
+      whole_blocks(setting_of(request).positions()) * static_cast<std::uint64_t>(model.head_size);
   return units::Bytes{elements * program::element_size(stack::types_of(request.precision).compute)};
 }
 

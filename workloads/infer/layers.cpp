@@ -60,7 +60,7 @@ program::Slice Weights::of(int layer_of_stage, stack::Tensor tensor) const {
 
 Cache::Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
              std::uint64_t samples, std::uint64_t positions)
-    : g_(geometry), samples_(samples), positions_(positions) {
+    : g_(geometry), samples_(samples), positions_(whole_blocks(positions)) {
   const std::uint64_t count = static_cast<std::uint64_t>(g_.layers) * layer_size();
   const auto take = [&] {
     return builder.allocate({.dtype = stack::types_of(request.precision).compute,

@@ -42,6 +42,14 @@ class Weights {
   program::BufferId buffer_ = program::no_buffer;
 };
 
+/// Returns `tokens` rounded up to a multiple of 16. A decoded token attends to such a number of
+/// tokens, as attention kernels read a cache in blocks: rows of scores then begin at multiples of
+/// 16 bytes, and 16 tokens in a row have multiplications of the same shape.
+[[nodiscard]] inline std::uint64_t whole_blocks(std::uint64_t tokens) {
+  constexpr std::uint64_t block = 16;
+  return (tokens + block - 1) / block * block;
+}
+
 /// Tokens that pass through the layers together: `positions` consecutive positions of each of
 /// `samples` consecutive samples. Rows are ordered [position][sample].
 struct Pass {
@@ -51,16 +59,20 @@ struct Pass {
 
   [[nodiscard]] std::uint64_t rows() const { return samples * positions; }
   /// Returns the number of tokens to which each token attends: all tokens before the pass, and all
-  /// tokens of the pass.
-  [[nodiscard]] std::uint64_t length() const { return position + positions; }
+  /// tokens of the pass. If the pass has one token, it also attends to the rest of the last block,
+  /// to whatever the cache has there.
+  [[nodiscard]] std::uint64_t length() const {
+    return positions == 1 ? whole_blocks(position + 1) : position + positions;
+  }
 };
 
 /// The keys and values of one stage on one rank, both ordered [layer][sample][kv
 /// head][position][d], where d is the head size.
 class Cache {
  public:
-  /// Allocates the cache. The setup section, which is run once before all others, fills it with
-  /// random values made from the seed, as if each sample already had earlier tokens.
+  /// Allocates the cache, with whole_blocks(positions) positions. The setup section, which is run
+  /// once before all others, fills it with random values made from the seed, as if each sample
+  /// already had earlier tokens.
   Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
         std::uint64_t samples, std::uint64_t positions);
 
