@@ -133,6 +133,8 @@ TEST(WarmUp, OfAConstantStepTakesHalfASecondButNoMoreThanThreeLongSteps) {
   // After half a second of 10 ms, the next step sees that there are 16.
   for (const auto& [max_time, step, least, most, reason] :
        {std::tuple{30.0, 0.01, 49U, 51U, "no change in 5"},
+        // 16 steps of a third of a second take less than three tenths of the time.
+        {30.0, 0.33, 16U, 16U, "no change in 16 steps"},
         {30.0, 2.0, 3U, 3U, "3 steps: too few"},
         {1.0, 2.0, 1U, 1U, "1 step: too few"}}) {
     const auto [steps, why] = warm_up(max_time, [&, time = step](std::size_t) { return time; });

@@ -33,9 +33,9 @@ constexpr std::size_t steps_to_tell = 16;  // in fewer steps, no change of level
 // Warm-up lasts at least this share of max_time, but no more than least_seconds is required.
 constexpr double least_share = 0.1;
 constexpr double least_seconds = 0.5;  // long enough for clocks and caches to settle
-// After this share of max_time, warm-up may end even if there are fewer than steps_to_tell steps.
-constexpr double share_to_tell = 0.1;
 constexpr double largest_share = 0.3;  // warm-up takes at most this share of max_time
+// If steps_to_tell steps would take more than that, warm-up ends after this share.
+constexpr double share_of_few_steps = 0.1;
 
 constexpr double block_seconds = 0.05;  // a block should take this long
 // Limits of the number of counted steps in a block.
@@ -83,7 +83,9 @@ std::optional<std::string> WarmUp::over(std::span<const double> times, units::Se
     return std::nullopt;
   }
   if (steps < steps_to_tell) {
-    if (share < share_to_tell) return std::nullopt;
+    const bool will_tell =
+        share * static_cast<double>(steps_to_tell) <= largest_share * static_cast<double>(steps);
+    if (will_tell || share < share_of_few_steps) return std::nullopt;
     return fmt::format("{}: too few to see a change", base::counted(steps, "step"));
   }
   const bool is_late = share >= largest_share;

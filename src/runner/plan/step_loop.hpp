@@ -80,7 +80,7 @@ using LastChange = std::function<std::size_t(std::span<const double>, double sma
 /// - at least 16 steps were played, and their times show no change of level
 /// - the last change of level is followed by at least 16 steps, and by at least half as many steps
 ///   as precede it
-/// - one tenth of max_time is over, and there are fewer than 16 steps
+/// - one tenth of max_time is over, and 16 steps would take more than three tenths
 /// - three tenths of max_time are over
 /// Changes of level are searched for only each time that there are a quarter more steps, and when
 /// three tenths of max_time are over.
