@@ -111,14 +111,15 @@ void add_refusals(const Comparison& of, Cases& cases) {
 
 }  // namespace
 
-std::string render_junit(const Comparison& of) {
+std::string render_junit(const Comparison& comparison) {
   Cases cases;
-  if (of.refused) add_refusals(of, cases);
-  for (const Difference& at : of.differences) add_point(of, at, cases);
-  add_absent(of, cases);
+  if (comparison.refused) add_refusals(comparison, cases);
+  for (const Difference& at : comparison.differences) add_point(comparison, at, cases);
+  add_absent(comparison, cases);
   std::string out;
-  for (const std::string& sentence : overall_sentences(of)) out += sentence + "\n";
-  for (const auto& [key, value] : comparison_facts(of)) out += fmt::format("{}: {}\n", key, value);
+  for (const std::string& sentence : overall_sentences(comparison)) out += sentence + "\n";
+  for (const auto& [key, value] : comparison_facts(comparison))
+    out += fmt::format("{}: {}\n", key, value);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuites name=\"isoscale compare\" {0}>\n"

@@ -208,8 +208,8 @@ std::vector<DocumentTable> bench_tables(const PointReport& point) {
     std::ranges::move(more, std::back_inserter(tables));
   };
   for (const auto& [title, rows] : grouped(rows_of(point, "gemm"), gemm_title)) {
-    tables.push_back(
-        row_table(rows, title, "m n k batch layout | time interval flops of_ceiling of_peak origin"));
+    tables.push_back(row_table(
+        rows, title, "m n k batch layout | time interval flops of_ceiling of_peak origin"));
   }
   for (const auto& [title, rows] : grouped(collective_rows(point), collective_title)) {
     tables.push_back(

@@ -149,8 +149,8 @@ std::vector<int> ranks_of(const Injection& injection) {
         } else if constexpr (requires { fault.low; }) {
           return {fault.low, fault.high};
         } else {
-          using Fault = std::remove_cvref_t<decltype(fault)>;
-          static_assert(std::is_same_v<Fault, Jitter> || std::is_same_v<Fault, Delay>);
+          using Kind = std::remove_cvref_t<decltype(fault)>;
+          static_assert(std::is_same_v<Kind, Jitter> || std::is_same_v<Kind, Delay>);
           return {};
         }
       },

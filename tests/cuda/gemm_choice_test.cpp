@@ -99,6 +99,28 @@ TEST_F(Choices, OfSlowShapesAreMadeAmongFewer) {
   machine().settings.matmul_cost = nullptr;
 }
 
+/// Only the 100 shapes with the most work are timed.
+TEST_F(Choices, OfManyShapesAreMadeForThoseWithTheMostWork) {
+  constexpr std::uint32_t shapes = 104, timed = 100;
+  executor::Sketch sketch;
+  for (std::uint32_t rows = 1; rows <= shapes; ++rows) {
+    sketch.emit(program::Gemm{.m = rows,
+                              .n = 4,
+                              .k = 4,
+                              .a = sketch.matrix<float>(rows, 4),
+                              .b = sketch.matrix<float>(4, 4),
+                              .d = sketch.matrix<float>(rows, 4)});
+  }
+  const auto executor = executor_with({});
+  const auto session = prepare(*executor, sketch);
+  const auto& choices = session->facts().gemm_choices;
+  EXPECT_EQ(choices.size(), shapes);
+  for (const GemmChoice& choice : choices) {
+    const auto rows = std::stoul(choice.shape.substr(std::string_view{"m="}.size()));
+    EXPECT_EQ(choice.candidates, rows > shapes - timed ? 3 : 1) << choice.shape;
+  }
+}
+
 /// An algorithm of the three that cuBLASLt offers.
 int number_of(const GemmChoice& choice) {
   constexpr std::size_t digits = 16, at = 2 * digits;

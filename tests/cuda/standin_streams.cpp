@@ -75,11 +75,17 @@ std::int64_t gpu_clock() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() + machine().skew;
 }
 
+/// A launch waits while the queue of launches is full.
+void wait_for_queue() {
+  const std::size_t most = machine().settings.launch_queue;
+  static_cast<void>(work_until([most] { return machine().queue.size() < most; }));
+}
+
 /// Models the time of a launch on the host, which waits while the queue is full.
 void pay_for_launch() {
   const Settings& settings = machine().settings;
   for (const auto& look : machine().looks) look();
-  static_cast<void>(work_until([&] { return machine().queue.size() < settings.launch_queue; }));
+  wait_for_queue();
   machine().host_time += settings.launch_time;
 }
 
@@ -326,6 +332,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
   std::vector<ItemPointer> first = stream.before, items;
   if (executable->last != nullptr) first.push_back(executable->last);
   for (const CUgraph_st::Node& node : executable->nodes) {
+    wait_for_queue();
     std::vector<ItemPointer> before = first;
     for (const std::size_t other : node.before) before.push_back(items[other]);
     WorkPointer work = node.work->again();

@@ -85,6 +85,18 @@ TEST_P(Gate, OpensByItselfWhereTheQueueOfLaunchesIsFull) {
   EXPECT_GT(time(*session, 30, Launches::hidden), 0);
 }
 
+/// Behind a gate, the launch of a long graph would fill the queue.
+TEST_P(Gate, IsNotUsedForLongGraphs) {
+  Sketch sketch;
+  for (int i = 0; i < 300; ++i) {
+    sketch.emit(program::Fill{.dst = sketch.buffer<float>(64), .shard = {}});
+  }
+  const auto session = warm(sketch, Launches::hidden);
+  machine().settings.launch_queue = 10;
+  EXPECT_EQ(session->play(Play{.launches = Launches::hidden}).is_late,
+            GetParam() == settings::Graph::off);
+}
+
 TEST_P(Gate, OpensByItselfWhereAKernelIsLoadedLate) {
   machine().settings.loads_lazily = true;
   // The first play loads all: it is not held back, or it would be late.

@@ -106,7 +106,7 @@ inline void play_op(Arguments<program::Norm> call) {
     call.op.x = std::exchange(call.op.sum, {});
     call.at(&Norm::x) = std::exchange(call.at(&Norm::sum), {});
   }
-  play_widened(std::move(call));
+  play_widened(call);
 }
 
 /// Values are scaled in f64, then rounded once.

@@ -23,7 +23,7 @@ inline Options options_of(std::string_view text) {
 /// The reverse, " zero=3 prefetch=0".
 inline std::string text_of(const Options& options) {
   std::string text;
-  for (const auto& [key, value] : options) text += " " + key + "=" + value;
+  for (const auto& [key, value] : options) text.append(" ").append(key).append("=").append(value);
   return text;
 }
 

@@ -77,7 +77,7 @@ inline void expect_holds(const json& whole, const json& part, const std::string&
   if (part.is_object() && whole.is_object() && !part.empty()) {
     for (const auto& [key, value] : part.items()) {
       EXPECT_TRUE(whole.contains(key)) << at << '/' << key;
-      if (whole.contains(key)) expect_holds(whole[key], value, at + '/' + key);
+      if (whole.contains(key)) expect_holds(whole[key], value, fmt::format("{}/{}", at, key));
     }
   } else if (part.is_array() && whole.is_array()) {
     ASSERT_EQ(whole.size(), part.size()) << at;

@@ -36,7 +36,7 @@ struct Player {
   bool takes_part = true;  ///< false for ranks that are idle in cases with Groups::one
   int place = 0;           ///< index in the group; 0 if programs do not depend on it
 
-  auto operator<=>(const Player&) const = default;
+  auto operator<=>(const Player&) const = default;  // NOLINT(readability-implicit-bool-conversion)
 };
 
 /// Writes the program that ranks with the role `player` share. Each case has two sections: one
