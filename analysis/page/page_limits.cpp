@@ -275,7 +275,8 @@ Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most,
   std::size_t left = std::min(points.size(), std::max<std::size_t>(1, most / fewest));
   std::vector<Json> made(points.size());
   for (const std::size_t i : std::span{order}.last(left)) {
-    Json details = point_details(points[i], limits_within(*points[i].point->data, most / left--));
+    const std::size_t share = most / left--;  // NOLINT(clang-analyzer-core.DivideZero): left > 0
+    Json details = point_details(points[i], limits_within(*points[i].point->data, share));
     const std::size_t bytes = page_bytes(details) + 1;
     if (bytes > most) continue;  // long names can exceed the estimate of limits_within()
     most -= bytes;

@@ -298,7 +298,7 @@ SearchResult search(const Question& question, int ranks) {
 std::string why_not(const StepEstimate& loser, const StepEstimate& first) {
   const double slower = loser.seconds() - first.seconds();
   if (slower < alike * first.seconds()) return as_fast(loser, first);
-  const std::string more = fmt::format("{} more", units::format(units::Seconds{slower}));
+  std::string more = fmt::format("{} more", units::format(units::Seconds{slower}));
   if (!loser.loss || !first.loss) return more;
   std::vector<efficiency::LostTime> lost = efficiency::waterfall(*loser.loss, *first.loss).lost;
   std::ranges::stable_sort(lost, std::greater{}, &efficiency::LostTime::seconds);

@@ -278,7 +278,7 @@ DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined
     labels.push_back(reasons.back().empty() ? value_json(notes(at)) : Value());
     if (joined == nullptr) continue;
     const auto& of = joined->launches[points.size() - 1];
-    launches.push_back(Json(of.size()));
+    launches.emplace_back(of.size());
     labels.back() = value_json(notes_of(of));
   }
   const std::string keys =

@@ -122,6 +122,9 @@ struct Divided {
     }
   }
 };
+template <class Row, class Entry, class Owner>
+Divided(std::vector<Entry> Row::*, std::vector<Owner> Row::*, std::uint32_t Owner::*,
+        std::uint32_t Owner::*, std::string_view) -> Divided<Row, Entry, Owner>;  // for clang 16
 
 /// A value that many rows of a table share. The distinct values are stored once, as a table; the
 /// dataset `name` has for each row the index of its value there, or -1 for the default value.

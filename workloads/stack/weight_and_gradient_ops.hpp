@@ -170,7 +170,7 @@ class Updates {
     Slice whole_weight{};
     std::vector<BufferId> states{}, weights{};  ///< slots that are in use
   };
-  [[nodiscard]] Bundle fetch(std::size_t bucket);
+  [[nodiscard]] Bundle fetch(std::size_t number);
   void fetch_weight(const Bucket& bucket, Bundle& bundle);
   void give_back(const Bucket& bucket, Bundle& bundle);
   void gather(const Slice& part, const Slice& whole) {

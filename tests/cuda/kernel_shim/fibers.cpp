@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "tests/cuda/kernel_shim/fibers.hpp"
 
-#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csetjmp>
 #include <mutex>
 #include <thread>
 
