@@ -36,8 +36,8 @@ struct FillGrid {
 
 /// Returns the integer of a random fill for one element. On average one in `one_in` elements is
 /// drawn; the others are 0. A drawn integer is in -range ... range, and each of these has the same
-/// probability to within 2^-24. One half of a random word decides if the element is drawn; the
-/// other half, which is independent of the first, decides its value.
+/// probability to within 2^-24 if the range is 127 or less. One half of a random word decides if
+/// the element is drawn; the other half, which is independent of the first, decides its value.
 [[nodiscard]] constexpr int fill_integer(const FillGrid& grid, std::uint64_t global_index) {
   const std::uint64_t word = scatter_bits(grid.origin + global_index * 0x9e3779b97f4a7c15ULL);
   const std::uint64_t low = word & 0xffffffffULL, high = word >> 32;

@@ -184,8 +184,9 @@ enum class FillSource : std::uint8_t { random, normal, constant };
 
 /// Fills the elements of a shard, of any type, from one of three sources. Random numbers depend
 /// only on (key, global index), so an element has the same value on every mesh and executor.
-/// - random: an integer in -range ... range times 2^exponent, exact in bf16. With a small range and
-///   few elements that are not 0, sums over many ranks stay exact in types of few digits.
+/// - random: an integer in -range ... range times 2^exponent, exact in bf16 up to the range 127.
+///   With a small range and few elements that are not 0, sums over many ranks stay exact in types
+///   of few digits.
 /// - normal, for floating-point types only: a number with random bits in its whole significand and
 ///   an exponent distributed as in a normal distribution with standard deviation 2^exponent, but
 ///   limited so that magnitudes are 1/32 to 4 times the standard deviation. Multiplying such
@@ -199,7 +200,7 @@ struct Fill {
   std::uint64_t key = 0;
   std::int32_t exponent = 0;
   double value = 0;
-  std::int32_t range = 127;  ///< random: 1 ... 127
+  std::int32_t range = 127;  ///< random: 1 ... 127; in f32 and wider types up to 2^25 - 1
   std::uint32_t one_in = 1;  ///< random: on average one in this many elements is drawn; the others
                              ///< are 0
 };

@@ -44,6 +44,10 @@ TEST(Estimate, IsTheFormula) {
   EXPECT_NEAR(time.after.value(), 4 * step_seconds, 1e-9);
   EXPECT_NEAR(plan::total(time, Seconds{1}).value(), 2.06 + 0.14 + 18 * step_seconds, 1e-9);
   EXPECT_EQ(plan::estimate(point_of("dp"), lasting(1000), "host").most, Seconds{1000});
+  plan::PlannedPoint twice = point_of("dp");  // its twin is played in f32, too
+  twice.request.options["grad_dtype"] = "bf16";
+  EXPECT_NEAR(plan::estimate(twice, lasting(2), "host").verification.value(),
+              2 * (0.1 + 0.04) + 2 * step_seconds, 1e-9);
   plan::PlannedPoint skipped = point_of("dp");
   skipped.skip_reason = "does not divide";
   EXPECT_EQ(plan::estimate(skipped, {}, "host"), plan::PointTime{});

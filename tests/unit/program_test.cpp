@@ -66,7 +66,9 @@ TEST(Builder, RefusesReadsOfWhatNothingHasWritten) {
   /// and 1 have 4 elements, 2 has one.
   const auto said = [](const std::vector<Payload>& ops) {
     Builder builder{{}};
-    for (const std::uint64_t count : {4U, 4U, 1U}) static_cast<void>(program::floats(builder, count));
+    for (const std::uint64_t count : {4U, 4U, 1U}) {
+      static_cast<void>(program::floats(builder, count));
+    }
     builder.begin(Section::step);
     builder.emit(0, fill({.buffer = 0, .offset = 0, .count = 2}));
     for (const Payload& op : ops) builder.emit(0, op);

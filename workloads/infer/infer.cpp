@@ -235,7 +235,7 @@ Request twin(const Request& request) {
   Request small = request;
   small.model = small_model(request.model, request.mesh);
   small.keep = Keep::observables;
-  small.options["prompt"] = std::to_string(std::min<std::uint64_t>(setting.prompt, 6));
+  small.options["prompt"] = std::to_string(std::min<std::uint64_t>(setting.prompt, 14));
   small.options["output"] = std::to_string(std::min<std::uint64_t>(setting.output, 4));
   small.options["batch"] = std::to_string(groups * samples);
   return small;

@@ -23,7 +23,7 @@ struct Setting {
   bool vocabulary = true;
   std::vector<std::uint64_t> batches{};  ///< samples that a replica answers at once, ascending
 
-  [[nodiscard]] std::uint64_t positions() const { return prompt + output; }  ///< cache length
+  [[nodiscard]] std::uint64_t positions() const { return prompt + output; }  ///< in the cache
 };
 /// Reads the options. The default of `prompt` is the model's sequence.
 [[nodiscard]] Setting setting_of(const Request& request);

@@ -59,8 +59,8 @@ struct Pass {
 
   [[nodiscard]] std::uint64_t rows() const { return samples * positions; }
   /// Returns the number of tokens to which each token attends: all tokens before the pass, and all
-  /// tokens of the pass. If the pass has one token, it also attends to the rest of the last block,
-  /// to whatever the cache has there.
+  /// tokens of the pass. If the pass has one token (a decoded one, or a prompt of one), it also
+  /// attends to the rest of the last block, to whatever the cache has there.
   [[nodiscard]] std::uint64_t length() const {
     return positions == 1 ? whole_blocks(position + 1) : position + positions;
   }
@@ -155,7 +155,7 @@ class Layers : public stack::OpWriter {
 struct Room {
   std::uint64_t samples = 1;    ///< samples that are answered at the same time
   std::uint64_t prompt = 1;     ///< tokens of a prompt
-  std::uint64_t positions = 1;  ///< length of the cache, for each sample
+  std::uint64_t positions = 1;  ///< tokens of each sample in the cache
   std::uint64_t decoded = 1;    ///< tokens that one call of decode() generates
 };
 

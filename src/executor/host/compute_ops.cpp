@@ -166,7 +166,7 @@ void fill_narrow(const Arguments<Fill>& call, const program::NarrowFormat& forma
   const int range = grid.range;
   const auto code_of = [&](int integer) -> Code& {
     const int place = integer + range;
-    return codes[static_cast<std::size_t>(place)];
+    return codes.at(static_cast<std::size_t>(place));
   };
   for (int i = -range; i <= range; ++i) {
     code_of(i) = code(program::fill_value<double>(i, scale));

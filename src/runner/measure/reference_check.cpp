@@ -299,7 +299,7 @@ Verdict verify_twin(const workloads::Workload& workload, const workloads::Reques
     return verdict;
   }
   if (!wide.ok) return wide;
-  verdict.detail += "; the same program in f32: " + wide.detail;
+  verdict.detail += "; in f32 " + wide.detail;
   std::ranges::move(wide.gemm_choices, std::back_inserter(verdict.gemm_choices));
   return verdict;
 }

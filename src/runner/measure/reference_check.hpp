@@ -82,8 +82,8 @@ struct Difference {
 /// training are outputs, gradients and updated weights; those of a service are outputs and its
 /// cache. Narrow types round more than some errors change: without the gradients of one of 32
 /// replicas, the sum differs by 3%, which bf16 may. So a twin with a larger tolerance than that of
-/// f32 is played in f32, too: with the same mesh, schedule and communication, and with f32's
-/// tolerance.
+/// f32 is played in f32, too, with f32's tolerance: on the same mesh, with the same schedule and
+/// options but grad_dtype. There are no casts, and the same bytes are in a bucket.
 [[nodiscard]] Verdict verify_twin(const workloads::Workload& workload,
                                   const workloads::Request& request, executor::Executor& executor,
                                   const comm::Communicator& point);

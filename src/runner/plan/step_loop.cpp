@@ -83,8 +83,9 @@ std::optional<std::string> WarmUp::over(std::span<const double> times, units::Se
     return std::nullopt;
   }
   if (steps < steps_to_tell) {
+    const auto more = static_cast<double>(steps_to_tell - steps);
     const bool will_tell =
-        share * static_cast<double>(steps_to_tell) <= largest_share * static_cast<double>(steps);
+        elapsed.value() + more * times.back() <= largest_share * max_time_.value();
     if (will_tell || share < share_of_few_steps) return std::nullopt;
     return fmt::format("{}: too few to see a change", base::counted(steps, "step"));
   }

@@ -13,6 +13,7 @@
 #include "runner/plan/step_loop.hpp"
 #include "units/quantity_text.hpp"
 #include "workloads/registry_and_mesh_choice.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::runner::plan {
 namespace {
@@ -193,10 +194,14 @@ PointTime estimate(const PlannedPoint& point, const settings::RunConfig& config,
   time.set_up = units::Seconds{
       load.sessions * (communicators * (rates.communicator + for_ranks) + memory / rates.fill)};
   if (point.workload->twin != nullptr) {
-    // A twin in a narrow type is played once more, in f32.
-    using program::Precision;
+    // A twin in a narrow type, or with gradients in one, is played once more, in f32.
+    using program::Precision, workloads::stack::GradientType, workloads::stack::TrainingOptions;
     const Precision precision = point.request.precision;
-    const int twins = precision == Precision::f64 || precision == Precision::f32 ? 1 : 2;
+    const bool is_wide =
+        (precision == Precision::f64 || precision == Precision::f32) &&
+        workloads::stack::option_of(point.request, "grad_dtype", &TrainingOptions::grad_dtype) ==
+            GradientType::same;
+    const int twins = is_wide ? 1 : 2;
     time.verification = units::Seconds{twins * (rates.twin + for_ranks)};
   }
   if (config.soak && !point.workload->is_bench()) {
