@@ -304,7 +304,7 @@ std::vector<std::string> comparison_key(const Comparison& of) {
           of.sides.front().name + "'s, from traced steps; below 0.5 in other causes.",
       "Traced steps differ: what the traced steps cannot explain of those measured; no cause."};
   if (of.gate) {
-    key.push_back(
+    key.emplace_back(
         "Gate: one-sided Welch tests at 2.5%, as the 95% intervals, corrected by Holm for the "
         "number of points.");
   }
@@ -374,28 +374,28 @@ render::Facts comparison_facts(const Comparison& of) {
   return facts;
 }
 
-std::string render_text(const Comparison& of) {
+std::string render_text(const Comparison& comparison) {
   render::Document opening;
-  render::append_sentences(opening, overall_sentences(of));
-  render::Document document = comparison_document(of, std::move(opening));
-  if (of.gate) {
-    render::append(document, gate_table(of));
-    document.emplace_back(render::Heading{gate_sentence(of)});
+  render::append_sentences(opening, overall_sentences(comparison));
+  render::Document document = comparison_document(comparison, std::move(opening));
+  if (comparison.gate) {
+    render::append(document, gate_table(comparison));
+    document.emplace_back(render::Heading{gate_sentence(comparison)});
   }
   return to_text(document, unlimited);
 }
 
-std::string render_markdown(const Comparison& of) {
+std::string render_markdown(const Comparison& comparison) {
   render::Document opening{render::Heading{"Comparison"}};
-  if (of.refused) {
+  if (comparison.refused) {
     opening.emplace_back(render::Paragraph{"Not compared: the sides measured different things."});
   }
-  render::append_sentences(opening, overall_sentences(of));
-  if (of.gate) {
-    opening.emplace_back(render::Paragraph{gate_sentence(of)});
-    render::append(opening, gate_table(of));
+  render::append_sentences(opening, overall_sentences(comparison));
+  if (comparison.gate) {
+    opening.emplace_back(render::Paragraph{gate_sentence(comparison)});
+    render::append(opening, gate_table(comparison));
   }
-  return render::to_markdown(comparison_document(of, std::move(opening)));
+  return render::to_markdown(comparison_document(comparison, std::move(opening)));
 }
 
 }  // namespace isoscale::analysis::compare

@@ -293,7 +293,7 @@ std::string where(const std::vector<Stretch>& all, std::size_t i) {
 }  // namespace
 
 Prediction predict(const Question& question) {
-  Prediction prediction{question};
+  Prediction prediction{static_cast<const Subject&>(question)};
   prediction.machine = question.machine.name;
   prediction.software = question.machine.software.name;
   prediction.workload = question.workload->name;

@@ -68,7 +68,7 @@ std::vector<mesh::Shape> meshes_where(int ranks, const IsWanted& is_wanted) {
 /// Chooses between the two levels of one factor after the other.
 class Levels {
  public:
-  Levels(unsigned bits) : bits_(bits) {}
+  explicit Levels(unsigned bits) : bits_(bits) {}
   template <class Value>
   Value operator()(Value zero, Value one) {
     const bool is_one = (bits_ & 1U) != 0;

@@ -262,7 +262,7 @@ std::vector<TwinCase> cases_of(const Family& family, int ranks, Share share) {
             base.model.layers = layers_of(base.model, mesh, way);
           }
           try {
-            found = twin_case(mesh, base, levels[(turn + meshes) % levels.size()]);
+            found = twin_case(mesh, base, Levels{levels[(turn + meshes) % levels.size()]});
           } catch (const base::UsageError& error) {  // the next model may have layers enough
             EXPECT_THAT(error.what(), HasSubstr("layers")) << family.name;
           }
@@ -324,7 +324,8 @@ TEST(TwinOptions, ElementwiseWorkIsSeen) {
   // With the option against a reference without, all differs.
   const Ranks ranks;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  for (TwinCase& point : twin_case({.dp = ranks.world.size()}, {.model = gated_model()}, 0)) {
+  for (TwinCase& point :
+       twin_case({.dp = ranks.world.size()}, {.model = gated_model()}, Levels{0})) {
     workloads::Request twin = hybrid.twin(point.request);
     twin.options["elementwise"] = "on";
     const program::ProgramSet set = hybrid.build(twin);

@@ -40,7 +40,8 @@ TEST(Twin, OfEveryMeshWithAllOptionsEqualsOneRank) {
     for (unsigned levels = 0; levels < level_sets; ++levels) {
       if (static_cast<unsigned>(std::popcount(levels)) % share != m % share) continue;
       for (std::size_t model = levels % stride; model < models.size(); model += stride) {
-        for (const TwinCase& point : twin_case(meshes[m], {.model = models[model]}, levels)) {
+        for (const TwinCase& point :
+             twin_case(meshes[m], {.model = models[model]}, Levels{levels})) {
           expect_equal_to_one_rank(ranks, point);
           ++cases;
         }

@@ -150,6 +150,7 @@ int small_sequence(const Request& request, int unit) {
   const int least = std::max(std::min(request.model.sequence, 8), parts > 1 ? 2 * parts : 1);
   const int products = mesh.cp * (options.ring ? mesh.tp : chunks);
   const int multiple = std::lcm(parts, unit * products);
+  // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): all factors are 1 or more
   return (least + multiple - 1) / multiple * multiple;
 }
 
@@ -203,7 +204,7 @@ std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
 /// Returns the number of experts of the twin (the small request for verification): two on each
 /// rank, or more if a token needs more (topk), but at most as many as the request has.
 long long small_experts(const stack::TrainingOptions& options, int ep) {
-  const long long needed = (options.topk + ep - 1) / ep;
+  const long long needed = (1LL * options.topk + ep - 1) / ep;
   return ep * std::min(options.experts / ep, std::max(2LL, needed));
 }
 
@@ -314,7 +315,7 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
       result.options["experts"] = std::to_string(options.experts * mesh.ep);
     }
   } else {
-    plan = batch_plan(base, mesh.dp * mesh.ep, mesh.ep > 1 ? "dp x ep" : "dp");
+    plan = batch_plan(base, 1LL * mesh.dp * mesh.ep, mesh.ep > 1 ? "dp x ep" : "dp");
   }
   const long long stage_layers = std::max(1, result.model.layers / mesh.pp);
   if (plan.microbatches > most_layer_passes / stage_layers) {

@@ -315,7 +315,7 @@ class Preparer {
     check(cudaGetDevice(&call.device));
     return Launch{[call](cudaStream_t on) { give(call, on); }};
   }
-  template <class Op>
+  template <class Op>  // NOLINTNEXTLINE(clang-diagnostic-undefined-internal): it is defined here
   Call call(const Op& op, program::StreamId /*stream*/) const {
     return kernel(arguments(resolver_, op));
   }
