@@ -324,10 +324,10 @@ std::optional<ShortSteps> short_steps(const Request& request) {
   const int pp = request.mesh.pp, turn = (least_turn + pp - 1) / pp * pp;
   const bool are_alike = options.partition.kind == workloads::stack::Partition::Kind::equal &&
                          (options.experts == 0 || options.skew == 0);
-  if (!are_alike || options.microbatches <= 3 * turn) return std::nullopt;
+  if (!are_alike || options.microbatches <= 3LL * turn) return std::nullopt;
   return ShortSteps{.few = 2 * turn,
                     .more = 3 * turn,
-                    .repeats = static_cast<double>(options.microbatches - 3 * turn) / turn};
+                    .repeats = static_cast<double>(options.microbatches - 3LL * turn) / turn};
 }
 
 void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts& costs) {

@@ -73,6 +73,8 @@ struct Converted {
   To to;
   From from;
 };
+template <class Target, class To, class From>
+Converted(Target&, To, From) -> Converted<Target, To, From>;  // for clang 16
 template <class Value>
 constexpr bool is_converted = false;
 template <class Target, class To, class From>

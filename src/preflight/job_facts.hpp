@@ -153,7 +153,7 @@ struct JobFacts {
 [[nodiscard]] std::string to_json(const JobFacts& facts);
 /// Reads facts from JSON, which another rank of the same program wrote. Throws base::Error if the
 /// text is no JSON, or if a value has the wrong type or is out of range.
-[[nodiscard]] JobFacts job_facts_from_json(std::string_view json);
+[[nodiscard]] JobFacts job_facts_from_json(std::string_view text);
 
 /// Joins the facts that several ranks collected into the facts of one job. Each rank and each node
 /// appears once in the result, in ascending order. If several parts describe the same node, the

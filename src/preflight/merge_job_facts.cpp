@@ -73,6 +73,7 @@ void find_nvlinks(CheckedNode& node) {
   }
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): nodes are moved out of it
 std::vector<CheckedNode> merge_nodes(std::vector<CheckedNode> reported) {
   std::map<int, CheckedNode> nodes;
   for (CheckedNode& node : reported) {

@@ -77,7 +77,7 @@ class Summing {
 void separate(ProgramSet& set, int rank) {
   std::uint32_t& program = set.program_of_rank[static_cast<std::size_t>(rank)];
   if (std::ranges::count(set.program_of_rank, program) == 1) return;
-  set.programs.push_back(RankProgram{set.programs[program]});
+  set.programs.push_back(set.programs[program]);
   program = static_cast<std::uint32_t>(set.programs.size() - 1);
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 Vectors vectors_of_this_cpu() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") != 0) return Vectors::avx512;
-  if (__builtin_cpu_supports("avx2") != 0) return Vectors::avx2;
+  if (__builtin_cpu_supports("avx512f")) return Vectors::avx512;
+  if (__builtin_cpu_supports("avx2")) return Vectors::avx2;
 #endif
   return Vectors::unknown;
 }

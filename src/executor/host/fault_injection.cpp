@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <thread>
 
 #include "comm/communicator.hpp"

@@ -52,7 +52,7 @@ class SectionPreparer {
                           advanced_.insert(resolver_.address(op.powers)).second;
     Arguments<program::Update> call = arguments(op);
     if (advances) call.powers = Powers::advance;
-    return running(std::move(call));
+    return running(call);
   }
   Call call(const program::Collective& op, program::StreamId stream) const {
     return [call = collective_call(resolver_, op, stream, communicators_,
