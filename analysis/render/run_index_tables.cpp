@@ -307,7 +307,7 @@ Metrics<IndexTrend> index_trend_metrics() {
 }
 
 std::string index_headline(const catalog::Index& index, Numbered numbered) {
-  const std::string what =
+  std::string what =
       base::counted(index.runs.size(), numbered == Numbered::as_launches ? "launch" : "run");
   if (index.runs.empty()) return what;
   const auto [first, last] = std::ranges::minmax(index.runs, {}, &catalog::IndexRun::created);

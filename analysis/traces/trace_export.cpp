@@ -139,7 +139,7 @@ std::string process_name(const results::RunData& run, const PointData& point, in
 /// Returns "gemm layer 0 mb 1, 64 x 256 x 64": the shape distinguishes the GEMMs of a layer. Files
 /// older than schema 1.6 have FLOP in place of shapes: "gemm layer 0 mb 1, 25.2 MFLOP".
 std::string name_of(const OutlineOp& op) {
-  const std::string name = program::label(op.kind, op.place);
+  std::string name = program::label(op.kind, op.place);
   if (op.kind != program::OpKind::gemm || !(op.flop > 0)) return name;
   if (op.gemm == program::GemmShape{}) {
     return fmt::format("{}, {}", name, units::format(units::Flops{op.flop}));

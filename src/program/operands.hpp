@@ -353,7 +353,7 @@ struct Output {
 /// Returns the reason why an op is malformed, judged by its operand table and without its program:
 /// an operand is missing, a matrix reaches beyond its slice, or a slice has another number of
 /// elements than the table says. Absent if the op is well formed.
-[[nodiscard]] std::optional<std::string> mistake(OpPointer op);
+[[nodiscard]] std::optional<std::string> mistake(OpPointer pointer);
 /// Returns the mistake of a Payload, or of an op outside a Payload.
 template <class Op>
 [[nodiscard]] std::optional<std::string> mistake(const Op& op) {

@@ -158,7 +158,7 @@ double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   double sum = 0;
   for (const SizeSeconds& size : family.groups.back().curve->samples) {
     const Excesses excesses = excesses_of(family, law, moved, size.bytes);
-    const statistics::Line line = statistics::weighted_line(excesses.of_group);
+    const auto line = statistics::weighted_line(excesses.of_group);
     for (const auto& [x, y, weight] : excesses.of_group) {
       const double off = line.intercept + line.slope * x - y;
       sum += off * off * weight;

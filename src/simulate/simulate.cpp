@@ -117,6 +117,7 @@ class CoarsePolicy {
       extra += options_.op_noise * time.spread * quick_normal(mixed(state.draws));
       extra = std::max(extra, -time.compute);
     }
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): times are positive, and this is fast
     return static_cast<std::int64_t>(time.compute + time.fixed + extra + 0.5);
   }
   [[nodiscard]] bool may_skip(int rank, int other) const {
@@ -180,7 +181,8 @@ CoarseSteady settled(program::Matcher<CoarsePolicy>& matcher, CoarsePolicy& poli
   // The steps did not become steady: ranks that never wait for each other drift apart, and some
   // programs repeat only after several steps. The period is then the time from the last end of any
   // rank in one step to that in the next, averaged over the later half of the steps.
-  steady.period = later_half / (most_plays - most_plays / 2);
+  constexpr int counted = most_plays - most_plays / 2;
+  steady.period = later_half / counted;
   return steady;
 }
 

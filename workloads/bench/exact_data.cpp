@@ -275,7 +275,7 @@ std::vector<std::byte> product_rows(const program::Gemm& gemm, const ProductType
   const std::vector<std::int32_t> a = operand_a(gemm).values(grids.a, batch);
   const std::vector<std::int32_t> b = operand_b(gemm).values(grids.b, batch);
   const std::uint64_t size = program::element_size(types.d);
-  const std::uint32_t rows = std::min(rows_that_differ, gemm.m);
+  const std::uint64_t rows = std::min(rows_that_differ, gemm.m);
   std::vector<std::byte> result(rows * gemm.n * size);
   for (std::uint64_t i = 0; i < rows; ++i) {
     for (std::uint64_t j = 0; j < std::min(columns_that_differ, gemm.n); ++j) {

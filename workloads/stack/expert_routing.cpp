@@ -121,7 +121,7 @@ constexpr std::uint32_t no_row = program::Rows::no_row;
 /// row.
 std::vector<std::uint32_t> experts_of_rows(const Routing& routing, const Geometry& g, int ep,
                                            int layer, int microbatch) {
-  const auto member = static_cast<std::uint64_t>(g.at.dp * g.ep + ep);
+  const auto member = static_cast<std::uint64_t>(1LL * g.at.dp * g.ep + ep);
   const std::uint64_t batch =
       member * static_cast<std::uint64_t>(g.microbatches) + static_cast<std::uint64_t>(microbatch);
   const std::uint64_t first = static_cast<std::uint64_t>(g.at.cp) * g.sequence;

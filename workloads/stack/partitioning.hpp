@@ -52,7 +52,7 @@ struct LayerRange {
 /// Matrices are row-major. A row is a token, and tokens are ordered [sequence][sample], so that one
 /// stride is enough to step through samples and heads.
 struct Geometry {
-  Geometry(const Request& request, const mesh::Coordinates& at);
+  Geometry(const Request& request, const mesh::Coordinates& coordinates);
 
   TrainingOptions options;
   mesh::Coordinates at;  ///< 0 along axes in which programs do not differ (program_axes)

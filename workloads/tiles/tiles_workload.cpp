@@ -179,8 +179,8 @@ Request twin(const Request& request) {
       program::element_size(stack::types_of(request.precision).accumulate);
   const std::size_t buckets =
       stack::buckets_of(parameters_of(real), values_of(request).bucket, element).size();
-  const auto wanted =
-      std::clamp<std::uint64_t>(buckets, std::min(2, layers), static_cast<std::uint64_t>(layers));
+  const auto wanted = std::clamp(buckets, static_cast<std::size_t>(std::min(2, layers)),
+                                 static_cast<std::size_t>(layers));
   const std::uint64_t each = (static_cast<std::uint64_t>(layers) + wanted - 1) / wanted;
   const std::uint64_t kernel = parameters_of(Geometry{small, {}}).front().count();
   small.options["bucket"] = std::to_string(each * kernel * element);
