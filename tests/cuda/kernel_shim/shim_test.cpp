@@ -33,7 +33,7 @@ __global__ void barrier_of_some() {
   __syncthreads();
 }
 __global__ void barriers_apart() {
-  if (threadIdx.x < warp_threads) {
+  if (threadIdx.x < warp_threads) {  // NOLINT(bugprone-branch-clone): these are two barriers
     __syncthreads();
   } else {
     __syncthreads();
