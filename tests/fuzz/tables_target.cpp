@@ -37,7 +37,7 @@ class Input {
   }
   [[nodiscard]] std::size_t below(std::size_t end) { return number<std::uint16_t>() % end; }
   [[nodiscard]] std::string text() {
-    const std::string text{rest_.substr(0, below(32))};
+    std::string text{rest_.substr(0, below(32))};
     rest_.remove_prefix(std::min(text.size(), rest_.size()));
     return text;
   }

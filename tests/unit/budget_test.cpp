@@ -178,8 +178,8 @@ TEST(NextPortion, IsEqualSharesOfTheTimeBetweenTheFewestStepsAndWhatIsAsked) {
 class TurnsOfACurve : public testing::Test {
  protected:
   [[nodiscard]] plan::Schedule turns_of(std::set<int> wanted = {0, 1, 2},
-                                        std::set<int> failed = {}) const {
-    return {plan_, config_, "host", std::move(wanted), std::move(failed)};
+                                        const std::set<int>& failed = {}) const {
+    return {plan_, config_, "host", std::move(wanted), failed};
   }
   [[nodiscard]] plan::PointTime estimate(int index) const {
     return plan::estimate(plan_.points[static_cast<std::size_t>(index)], config_, "host");

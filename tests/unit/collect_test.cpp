@@ -51,9 +51,9 @@ TEST_F(Collect, OfThisMachinePlacesEachCpuOnOneNumaNode) {
   const CheckedNode node = collect_node({}, machine);
   EXPECT_EQ(node.host, machine.host);
   for (const int cpu : machine.bound_cpus) {
-    std::size_t places = 0;
+    std::ptrdiff_t places = 0;
     for (const auto& [numa, cpus] : node.numa_cpus) places += std::ranges::count(cpus, cpu);
-    EXPECT_EQ(places, machine.numa_cpus.empty() ? 0U : 1U) << cpu;
+    EXPECT_EQ(places, machine.numa_cpus.empty() ? 0 : 1) << cpu;
   }
 }
 

@@ -412,7 +412,7 @@ TEST(PublishedTruth, OtherSoftware) {
 
 /// Milliseconds of an inner layer of the 22B model, forward and backward.
 std::pair<double, double> layer_of_22b(const char* recompute) {
-  const Row row = recomputation_rows.front();
+  const Row& row = recomputation_rows.front();
   const auto set = workloads::find_workload("hybrid").build(
       request_of(row, row.microbatch, row.chunks, recompute));
   const simulate::Machine machine = load_system("a100-hdr");
