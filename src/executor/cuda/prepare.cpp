@@ -271,14 +271,14 @@ class Preparer {
     if (op.scaling == program::CastScale::amax) {
       call.largest = static_cast<unsigned*>(scratch_.largest.get()) + measured_++;
     }
-    return kernel(std::move(call));
+    return kernel(call);
   }
   /// For a fill of host memory, the kernel fills staging memory on the GPU, which is then copied,
   /// so that elements are the same as in a fill of GPU memory.
   Call call(const program::Fill& op, program::StreamId stream) const {
     Arguments<program::Fill> call = arguments(resolver_, op);
     const std::size_t bytes = host_fill_bytes(resolver_, op);
-    if (bytes == 0) return kernel(std::move(call));
+    if (bytes == 0) return kernel(call);
     std::byte* const staging = static_cast<std::byte*>(scratch_.workspaces[stream].get());
     std::byte* const dst = std::exchange(call.at(&program::Fill::dst).data, staging);
     return Launch{[call, dst, staging, bytes](cudaStream_t on) {
@@ -294,7 +294,7 @@ class Preparer {
                           advanced_.insert(resolver_.address(op.powers)).second;
     Arguments<program::Update> call = arguments(resolver_, op);
     if (advances) call.powers = Powers::advance;
-    return kernel(std::move(call));
+    return kernel(call);
   }
   Call call(const program::Rows& op, program::StreamId /*stream*/) {
     Arguments<program::Rows> call = arguments(resolver_, op);
