@@ -51,8 +51,8 @@ struct PointTime {
 /// Estimates the time of a point. Let s be the time of one step on the busiest rank: Load::step if
 /// it is known, else FLOP / rate + bytes sent / bandwidth. The estimate has these parts:
 ///   set-up        sessions x (communicators + memory / fill rate)
-///   verification  for each twin (two in narrow types and with grad_dtype) a constant and a time for
-///                 each rank; two checked steps, and --soak
+///   verification  for each twin (two in narrow types and with grad_dtype) a constant and a time
+///                 for each rank; two checked steps, and --soak
 ///   loop          likely = loop_time(s), least = 13 x s or likely if that is less,
 ///                 most = --max-time or likely if that is more
 ///   after         solo_plays() x s if steps are traced
