@@ -118,8 +118,9 @@ std::string render_junit(const Comparison& comparison) {
   add_absent(comparison, cases);
   std::string out;
   for (const std::string& sentence : overall_sentences(comparison)) out += sentence + "\n";
-  for (const auto& [key, value] : comparison_facts(comparison))
+  for (const auto& [key, value] : comparison_facts(comparison)) {
     out += fmt::format("{}: {}\n", key, value);
+  }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuites name=\"isoscale compare\" {0}>\n"

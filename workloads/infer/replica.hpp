@@ -188,6 +188,7 @@ class Replica {
   /// Allocates the buffers and writes their fills; `builder` must be in the setup section.
   Replica(program::Builder& builder, const Request& request, const mesh::Coordinates& at,
           const Room& room);
+  ~Replica() = default;
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
